@@ -117,7 +117,7 @@ def test_zero_rows_are_left_out_and_said(layers):
     after["block.0"][3] = 0
     found = shesha.diff(layers, after)
     assert found.n_scored == 119
-    assert "1 of 120 rows, zero" in found.notes[0]
+    assert "1 of 120 rows, which are zero" in found.notes[0]
 
 
 def test_it_prints_the_answer_first_on_one_screen(rng):
@@ -148,7 +148,10 @@ def test_it_becomes_a_table_a_picture_a_page_and_json(tmp_path, layers, rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X: {"a": X, "b": X}, r"before and after must have layers of one name, or equally many, got embedd"),
+        (
+            lambda X: {"a": X, "b": X},
+            r"before and after must share names of layers or have equally many layers, got embedd",
+        ),
         (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must be the 120 rows of before.* got 50 rows"),
         (lambda X: {"embeddings": X[:, 0]}, "2-D"),
         (lambda X: {}, "after must hold at least one layer, got none"),
@@ -169,9 +172,12 @@ def test_layers_are_matched_by_name_then_ending_then_order():
     assert match_layers(["x.0", "x.1"], ["m.x.1", "m.x.0"])[0] == {"x.0": "m.x.0", "x.1": "m.x.1"}
     assert match_layers(["a", "b"], ["p", "q"]) == (
         {"a": "p", "b": "q"},
-        "Layers have other names before and after: they were matched in their order.",
+        "Layers have different names before and after, so they were matched by order; check that this is right.",
     )
-    assert match_layers(["a", "b"], ["b", "c"]) == ({"b": "b"}, "Not compared, being in one of the two only: a, c.")
+    assert match_layers(["a", "b"], ["b", "c"]) == (
+        {"b": "b"},
+        "Not compared, because they are in one of the two only: a, c.",
+    )
 
 
 def test_limits_and_verdicts():
@@ -209,6 +215,6 @@ def test_rows_that_moved_are_looked_for_among_some_of_very_many(monkeypatch, lay
     monkeypatch.setattr(sys.modules["shesha.changes.diff"], "_LOOKED_AT", 60)
     moved = {name: np.vstack([X[:60], -X[60:]]) for name, X in layers.items()}
     found = shesha.diff(layers, moved)
-    assert "among 60 of 120" in found.notes[0]
+    assert "among 60 random rows of 120" in found.notes[0]
     assert found.rows["row"].between(0, 119).all()
     assert found.rows["row"].max() > 60

@@ -37,7 +37,7 @@ CASES = {
     "a missing file": (["nowhere.npy"], "FILE must be an existing file, got nowhere.npy"),
     "a directory": (["folder.npy"], "FILE must be a .npy file, got the directory folder.npy"),
     "a truncated file": (["truncated.npy"], r"truncated.npy must be a whole .npy file, got .*; write it again"),
-    "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file: write it again"),
+    "an empty file": (["empty.npy"], "empty.npy must be a .npy file, got an empty file; write it again"),
     "an array of objects": (["pickled.npy"], r"pickled \(holds Python objects, and pickled data is never read\)"),
     "a pickle": (["dumped.npy"], "it begins like a Python pickle, which is never read"),
     "an unknown ending": (

@@ -201,7 +201,7 @@ def test_a_run_writes_its_page_or_refuses_before_it_starts(toys, invoke, invoke_
     text = (tmp_path / "a.html").read_text()
     # What is printed is what the page answers: a single measure has no rank.
     assert ended.out.splitlines()[1].split()[1:] == ["CKA", "-", "-", "-", "1", "0"]
-    assert "CKA was run alone: a single measure has no rank" in text
+    assert "CKA was a single measure has no rank: a single measure has no rank" in text
     assert "toy_domain" in text
 
 
@@ -333,10 +333,10 @@ def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_
 
 def test_a_measure_alone_is_never_first_of_one(toys, invoke, tmp_path):
     ended = invoke("bench", "run", "toy", "--measure", "MagDiff", "--store", tmp_path / "a.sqlite")
-    assert "stands alone" in ended.err
+    assert "a single measure has no place" in ended.err
     row = ended.out.splitlines()[1].split()
     assert row[2:5] == ["-", "-", "-"]
     page = tmp_path / "page.html"
     invoke("bench", "report", tmp_path / "r.md", "--store", tmp_path / "a.sqlite", "--html", page)
-    assert "run alone" in page.read_text()
+    assert "a single measure has no rank" in page.read_text()
     assert "of 1 measures" not in page.read_text()

@@ -134,7 +134,7 @@ def test_bad_requests_are_refused(files, invoke, invoke_main):
         "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
         in init(files, invoke_main, "--false-alarm", "0.001").err
     )
-    assert "save with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
+    assert "save the monitor with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
     assert init(files, invoke, "--overwrite").status == 0
     assert "--about must read NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
     assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err

@@ -146,7 +146,7 @@ def test_a_function_cannot_change_the_data(pair):
 
 
 def test_functions_need_names_that_differ(pair):
-    with pytest.raises(ValueError, match="measures must have names that differ, got '<lambda>' twice"):
+    with pytest.raises(ValueError, match="measures must have distinct names, got '<lambda>' twice"):
         compare(*pair, [lambda X, Y: 1.0, lambda X, Y: 2.0])
 
 

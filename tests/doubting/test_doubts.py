@@ -202,7 +202,9 @@ def test_nan_is_refused():
 
 def test_distances_are_refused():
     D = shesha.Rdm(shesha.compute_rdm(np.random.default_rng(0).standard_normal((20, 8))))
-    with pytest.raises(TypeError, match="X must be features, of which halves can be taken, got distances between rows"):
+    with pytest.raises(
+        TypeError, match="X must be features, which can be divided into halves, got distances between rows"
+    ):
         doubts(D)
 
 
@@ -224,7 +226,7 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_distinct, 8))[rng.integers(0, n_distinct, 50)]
     found = doubts(X, metric=metric)
-    assert f"only {n_distinct} of the 50 rows looked at differ" in found.reason
+    assert f"only {n_distinct} of the 50 checked rows differ" in found.reason
     assert found.reason in " ".join(str(found).split())
 
 
@@ -232,7 +234,7 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
 def test_data_that_are_too_small_are_not_called_free_of_doubt(X):
     found = doubts(X)
     assert len(found) == 0
-    assert " ".join(str(found).split()).startswith("No doubts could be looked for: they need at least 12 rows with a")
+    assert " ".join(str(found).split()).startswith("No doubts could be looked for: checks need at least 12 rows with a")
 
 
 def alternating(n, strength, rng, d=16):

@@ -21,11 +21,11 @@ def far():
 
 
 def test_one_far_row_is_told_with_what_is_left_without_it(far):
-    with pytest.warns(shesha.CalibrationWarning, match="few rows: without row 7 CKA is"):
+    with pytest.warns(shesha.CalibrationWarning, match="few rows: without row 7, CKA is"):
         found = shesha.calibrate(*far, "CKA", seed=0)
     doubt = found.doubts["few rows"]
     without = cka(*(np.delete(side, 7, axis=0) for side in far))
-    assert f"without row 7 CKA is {without:.2f}" in doubt.text
+    assert f"without row 7, CKA is {without:.2f}" in doubt.text
     assert doubt.rows == (7,)
     assert "unbiased CKA" in doubt.advice and shesha.measures.unbiased_cka(*far) < 0.2
     assert "few rows" in str(found)

@@ -94,7 +94,7 @@ def test_without_its_rows_a_monitor_keeps_their_geometry_alone(tmp_path, rng, sh
 def test_measures_that_see_the_axes_need_the_rows(tmp_path, canaries):
     monitor = DriftMonitor(canaries, measures=["RSA"])
     with pytest.raises(
-        ValueError, match="keep_rows must be True where a measure sees the axes of the features, got False"
+        ValueError, match="keep_rows must be True because a measure depends on the axes of the features, got False"
     ):
         monitor.save(tmp_path / "m")
     monitor.save(tmp_path / "m", keep_rows=True)
@@ -135,7 +135,7 @@ def test_what_is_no_monitor_is_refused(folder, tmp_path):
     about = folder / "monitor.json"
     good = about.read_text()
     about.write_text(json.dumps(json.loads(good) | {"layout": 2, "shesha": "9.9"}))
-    with pytest.raises(ValueError, match=r"layout 1, got layout 2, written by shesha 9.9: use that version"):
+    with pytest.raises(ValueError, match=r"layout 1, got layout 2, written by shesha 9.9; use that version"):
         DriftMonitor.load(folder)
     about.write_text(good[: len(good) // 2])
     with pytest.raises(ValueError, match="must be the description of a monitor, got something else"):
@@ -164,21 +164,23 @@ def test_arrays_with_objects_are_not_unpickled(folder):
 def test_a_verdict_that_cannot_be_kept_is_given_all_the_same(folder, again):
     history = folder / "history.sqlite"
     history.write_text("no database")
-    with pytest.warns(MeasureWarning, match=r"not kept in the history.*written by `shesha monitor`"):
+    with pytest.warns(MeasureWarning, match=r"not stored in the history.*written by `shesha monitor`"):
         assert DriftMonitor.load(folder).check(again(1.0)).state == "alert"
     history.unlink()
     history.mkdir()
-    with pytest.warns(MeasureWarning, match="not kept in the history"):
+    with pytest.warns(MeasureWarning, match="not stored in the history"):
         verdict = DriftMonitor.load(folder).check(again(1.0))
     assert verdict.state == "alert"
-    assert verdict.notes[-1].startswith("not kept in the history, and without the evidence of earlier checks")
+    assert verdict.notes[-1].startswith(
+        "the verdict is not stored in the history and ignores the evidence of earlier checks"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_read_only_directory_can_be_read_and_checked_against(folder, again):
     folder.chmod(0o500)
     try:
-        with pytest.warns(MeasureWarning, match="not kept in the history"):
+        with pytest.warns(MeasureWarning, match="not stored in the history"):
             assert DriftMonitor.load(folder).check(again(1.0)).state == "alert"
     finally:
         folder.chmod(0o700)

@@ -233,7 +233,7 @@ def test_targets_that_match_nothing_are_refused(model, targets, message):
 
 
 def test_adapters_need_a_place(model):
-    with pytest.raises(ValueError, match="targets must be given for Sequential, in which no projection of attention"):
+    with pytest.raises(ValueError, match="targets must be given for Sequential, because no attention projection"):
         perturb.lora(nn.Sequential(nn.Linear(2, 2)))
 
 

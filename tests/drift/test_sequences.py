@@ -119,7 +119,7 @@ DAMAGED = (
 @pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 @pytest.mark.parametrize("kind", [Evidence, Stream])
 def test_a_damaged_state_ends_in_one_error_that_says_how_to_go_on(kind, text):
-    with pytest.raises(StoreError, match=r"evidence of earlier checks must be as it was written, got .*acknowledge"):
+    with pytest.raises(StoreError, match=r"evidence of earlier checks must be undamaged, got .*acknowledge"):
         kind.from_text(text)
 
 
@@ -134,5 +134,5 @@ def test_a_damaged_stream_ends_in_one_error(field, value):
     stream.p_values(np.array([1.0]), np.random.default_rng(0))
     plain = json.loads(stream.as_text())
     assert Stream.from_text(json.dumps(plain)).as_text() == stream.as_text()
-    with pytest.raises(StoreError, match="must be as it was written"):
+    with pytest.raises(StoreError, match="must be undamaged"):
         Stream.from_text(json.dumps(plain | {field: value}))

@@ -120,8 +120,8 @@ def test_empty_inputs_are_refused(tower, empty):
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        (["a text"], TypeError, r"inputs must be what the model takes, got text: encode\(model, texts\)"),
-        ("text", TypeError, "inputs must be what the model takes, got text"),
+        (["a text"], TypeError, r"inputs must be arguments of the model, got text; use encode\(model, texts\)"),
+        ("text", TypeError, "inputs must be arguments of the model, got text"),
         (3, TypeError, "inputs must be an array, a mapping of arrays, or have a length .*, got int"),
         (np.float64(3), ValueError, "inputs must have one entry per row, got a single value"),
         (np.array([object()]), TypeError, "inputs must hold numbers, got an array of dtype object"),

@@ -58,8 +58,8 @@ def test_embeddings_are_the_default(written):
     np.testing.assert_array_equal(found.representations["obsm/zeros"], np.eye(4, 5))
     assert found.skipped == {
         "obsm/text": "is a table without numeric columns",
-        "X": "is read only when named in keys",
-        "layers/counts": "is read only when named in keys",
+        "X": "is read only if named in keys",
+        "layers/counts": "is read only if named in keys",
     }
     assert found.labels_available == ("type", "n")
 
@@ -78,7 +78,7 @@ def test_keys_name_elements(written):
     np.testing.assert_array_equal(read["layers/counts"], np.arange(12).reshape(4, 3))
     with pytest.raises(ValueError, match=r"keys must be among X, layers/counts, obsm/X_pca, .*, got 'X_tsne'$"):
         files.read(path, keys=["X_tsne"])
-    with pytest.raises(ValueError, match="got 'obsm/text', which cannot be used: it is a table without numeric"):
+    with pytest.raises(ValueError, match="got 'obsm/text', which cannot be used because it is a table without numeric"):
         files.read(path, keys=["obsm/text"])
 
 

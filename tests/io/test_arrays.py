@@ -83,8 +83,8 @@ def test_npz_says_what_it_skipped_and_why(npz):
         "words": "holds text, not numbers",
         "scale": "is a single value",
         "variance": "is 1-D, (3,), as labels are",
-        "images": "is 3-D, (5, 2, 2) of uint8: only floats are split into layers, so flatten it to (rows, features)",
-        "pixels": "is 4-D, (5, 2, 2, 3): flatten it to (rows, features)",
+        "images": "is 3-D, (5, 2, 2) of uint8; only floats are split into layers, so flatten it to (rows, features)",
+        "pixels": "is 4-D, (5, 2, 2, 3); flatten it to (rows, features)",
         "spectrum": "holds complex numbers, not real ones",
         "when": "holds dates, not numbers",
         "objects": "holds Python objects, and pickled data is never read",
@@ -132,7 +132,7 @@ def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
             r"keys must be among z_first, hidden\[0\], hidden\[1\] in .*many.npz, got 'nothing'$",
         ),
         (["hidden[2]"], ValueError, r"got 'hidden\[2\]'$"),
-        (["pixels"], ValueError, r"got 'pixels', which cannot be used: it is 4-D, \(5, 2, 2, 3\)"),
+        (["pixels"], ValueError, r"got 'pixels', which cannot be used because it is 4-D, \(5, 2, 2, 3\)"),
         (["objects"], ValueError, "pickled data is never read"),
         ([], ValueError, "keys must hold at least one name, got none"),
         ("hidden", TypeError, "keys must be a sequence of names, got 'hidden'"),
@@ -170,7 +170,7 @@ def test_bytes_behind_an_array_are_refused(tmp_path):
     np.save(buffer, np.eye(4))
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         archive.writestr("a.npy", buffer.getvalue() + b"more")
-    with pytest.raises(files.UnreadableFileError, match=r"must hold nothing behind 'a.npy'"):
+    with pytest.raises(files.UnreadableFileError, match=r"must end after 'a.npy'"):
         files.read(tmp_path / "m.npz")
 
 

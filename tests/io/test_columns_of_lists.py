@@ -40,7 +40,7 @@ def test_a_column_of_lists_is_a_representation(tmp_path):
 def test_numbers_beside_lists_are_left_out_with_a_word(tmp_path):
     parquet.write_table(table(idx=np.arange(12)), tmp_path / "m.parquet")
     skipped = files.open_file(tmp_path / "m.parquet").skipped
-    assert skipped["idx"] == "is a column of numbers beside columns of lists; name it in keys to use it"
+    assert skipped["idx"] == "is a column of numbers in a file with columns of lists; name it in keys to use it"
 
 
 def test_lists_of_lists_are_three_dimensions(tmp_path):

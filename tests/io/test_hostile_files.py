@@ -135,7 +135,7 @@ def test_members_of_an_archive_that_share_their_bytes(tmp_path):
     for field in (20, 24):
         struct.pack_into("<I", data, directory + field, len(data))
     (tmp_path / "m.npz").write_bytes(data)
-    refused(tmp_path / "m.npz", "must hold its members one by one, got")
+    refused(tmp_path / "m.npz", "must not hold overlapping members, got")
 
 
 def test_values_of_parquet_that_are_counted_not_stored(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ def test_npz(tmp_path):
     assert files.read_labels(path).tolist() == [1, 0, 1]
     np.savez(path, X=np.eye(3), group=np.array([1, 0, 1]), words=np.array(list("abc")))
     assert files.read_labels(path, "words").tolist() == list("abc")
-    with pytest.raises(ValueError, match=r"column must be named for .*m.npz, one of group, words, got None"):
+    with pytest.raises(ValueError, match=r"column must be given for .*m.npz, one of group, words, got None"):
         files.read_labels(path)
     with pytest.raises(ValueError, match=r"column must be a 1-D array in .*, got 'X', which has shape \(3, 3\)"):
         files.read_labels(path, "X")
@@ -32,7 +32,7 @@ def test_npz(tmp_path):
     np.savez(path, Label=np.array([1, 2, 3]), words=np.array(list("abc")))
     assert files.read_labels(path).tolist() == [1, 2, 3]
     np.savez(path, Label=np.array([1, 2, 3]), y=np.array(list("abc")))
-    with pytest.raises(ValueError, match="column must be named"):
+    with pytest.raises(ValueError, match="column must be given"):
         files.read_labels(path)
 
 
@@ -76,7 +76,7 @@ def test_an_unnamed_index_is_no_candidate(tmp_path, ending):
 
 def test_a_table_with_several_columns_needs_a_name(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"column must be named for .*t.csv, one of a, b, got None"):
+    with pytest.raises(ValueError, match=r"column must be given for .*t.csv, one of a, b, got None"):
         files.read_labels(tmp_path / "t.csv")
 
 

@@ -81,7 +81,7 @@ def test_without_a_reader_the_endings_are_listed(path):
 
 @pytest.mark.parametrize("ending", [".npy", ".zarr"])
 def test_an_ending_can_be_taken_once(ending):
-    with pytest.raises(ValueError, match=f"ending must be one that no format has, got '{ending}'"):
+    with pytest.raises(ValueError, match=f"ending must not be that of another format, got '{ending}'"):
         reader(ending)(np.load)
 
 
@@ -89,7 +89,7 @@ def test_a_module_that_is_loaded_again_may_mark_again(path):
     for value in (1.0, 2.0):
         reader(".own")(lambda place, value=value: {"X": np.full((4, 2), value)})
     assert read(path)["X"][0, 0] == 2.0
-    with pytest.raises(ValueError, match=r"ending must be one that no format has, got '\.own'"):
+    with pytest.raises(ValueError, match=r"ending must not be that of another format, got '\.own'"):
         reader(".own")(np.load)
 
 

@@ -38,7 +38,7 @@ def test_numeric_columns_form_one_matrix(table):
     assert found.representations["t"].dtype == np.float64
     assert set(found.skipped) == {"word", "label"}
     assert "not numbers" in found.skipped["word"]
-    assert found.skipped["label"] == "is named as labels are; name it in keys to use it as a feature"
+    assert found.skipped["label"] == "has a usual name of labels; name it in keys to use it as a feature"
     assert found.labels_available == ("word", "label")
 
 
@@ -48,7 +48,7 @@ def test_keys_are_columns(table):
     assert found.representations["t"].dtype == np.int64
     with pytest.raises(ValueError, match=r"keys must be among x, gap, flag, label in .*, got 'y'$"):
         files.read(table, keys=["x", "y"])
-    with pytest.raises(ValueError, match=r"got 'word', which cannot be used: it holds .*, not numbers"):
+    with pytest.raises(ValueError, match=r"got 'word', which cannot be used because it holds .*, not numbers"):
         files.read(table, keys=["word"])
 
 
@@ -62,7 +62,7 @@ def test_one_number_type_is_kept(tmp_path):
 def test_a_table_of_labels_is_not_a_representation(tmp_path):
     (tmp_path / "t.csv").write_text("sentence,label\ngood,1\nbad,0\n")
     with pytest.raises(
-        files.UnreadableFileError, match=r"got sentence \(holds text.*label \(is named as labels are; name"
+        files.UnreadableFileError, match=r"got sentence \(holds text.*label \(has a usual name of labels; name"
     ):
         files.read(tmp_path / "t.csv")
     assert files.read(tmp_path / "t.csv", keys=["label"])["t"].shape == (2, 1)
@@ -134,7 +134,9 @@ def test_numbers_without_column_names_lose_no_row(tmp_path):
     np.savetxt(tmp_path / "t.csv", values, delimiter=",")
     found = files.open_file(tmp_path / "t.csv")
     np.testing.assert_array_equal(found.representations["t"], values)
-    assert found.skipped == {"(column names)": "are missing: the first line holds numbers and was read as a row"}
+    assert found.skipped == {
+        "(column names)": "are missing, because the first line holds numbers and was read as a row"
+    }
 
 
 @pytest.mark.parametrize("first", ["0,1,2", "1,2,3"])

@@ -41,7 +41,7 @@ def test_a_group_follows_the_rules_of_npz(tmp_path, zarr_format):
     assert found.labels_available == ("label",)
     assert files.read_labels(tmp_path / "m.zarr").tolist() == [0, 1, 2, 3]
     assert list(files.read(tmp_path / "m.zarr", keys=["hidden[1]"])) == ["hidden[1]"]
-    with pytest.raises(ValueError, match="got 'images', which cannot be used: it is 3-D"):
+    with pytest.raises(ValueError, match="got 'images', which cannot be used because it is 3-D"):
         files.read(tmp_path / "m.zarr", keys=["images"])
 
 

@@ -145,7 +145,7 @@ def test_a_full_disk_is_told_and_what_is_written_stays(path):
         store.put("word", {"a": "zero"})
         ((pages,),) = store._connection.execute("PRAGMA page_count")
         store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(OSError, match=r"no space left for .*a\.sqlite; what is written stays"):
+        with pytest.raises(OSError, match=r"no space left for .*a\.sqlite; finished results are kept"):
             store.put("word", {f"b{number}": "x" * 1000 for number in range(100)})
         assert dict(store.items("word")) == {"a": "zero"}
 

@@ -1,4 +1,4 @@
-"""All that can be said of representations alone, composed of stability, descriptors, labels, faults and drift."""
+"""Audits: stability, descriptors, labels, faults and drift of representations."""
 
 from shesha.auditing.audit import audit
 

@@ -1,4 +1,4 @@
-"""Whether files are given, told without importing what reads them."""
+"""Whether the input is files, without importing readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def is_path(given: Any) -> bool:
 
 
 def holds_paths(representations: Any) -> bool:
-    """Whether a path, several, or files already described are given, or a mapping has paths among its values."""
+    """Whether the input is a path, several paths, described files, or a mapping with paths among its values."""
     if is_path(representations) or hasattr(representations, "as_it_is"):
         return True
     if isinstance(representations, Mapping):

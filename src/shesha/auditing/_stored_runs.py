@@ -1,4 +1,4 @@
-"""The audit of many representations, on any workers: kept as it comes, taken up where an earlier run ended."""
+"""The audit of many representations on any workers, with a store to resume from."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimableWarning
 
 AUDITS = "audit"
-"""What the store calls the findings about one content."""
+"""The name in the store for the findings about one content."""
 FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
 _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
 class Audits(runs.Kept):
-    """Audits that are kept, but for those that lacked memory: the next run may have more."""
+    """Audits that are stored, except those that lacked memory, because the next run may have more."""
 
     def keep_result(self, job: runs.Job, result: Any) -> float:
-        """Keep the findings."""
+        """Store the findings."""
         seconds, plain = result
         if _SHORT_OF_MEMORY not in json.dumps(plain):
             return super().keep_result(job, result)
@@ -54,7 +54,7 @@ def audit_with_store(
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> tuple[list[RepresentationAudit], bool]:
-    """Audit each content once, if the store does not have it, and return the findings by the names.
+    """Audit each content once, unless the store has it, and return the findings by name.
 
     Ctrl-C ends it early: what is finished is returned, and that it was interrupted.
     Each process may take the whole memory budget, so that the numbers are the same on any number of them.
@@ -83,7 +83,7 @@ def audit_with_store(
 def audit_subject(
     subject: Subject, y: ArrayLike | None, settings: Settings, modules: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Audit one representation in whatever process this is; contents have names only where the results are."""
+    """Audit one representation in this process; names are added to the results later."""
     for module in modules:
         # Scores of one's own are known once the module that marks them is imported.
         importlib.import_module(module)
@@ -101,7 +101,7 @@ def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> Re
 
 
 def _parts() -> list[Any]:
-    """Return what an audit is made of: scores and descriptors."""
+    """Return the parts of an audit: scores and descriptors."""
     scores: list[Variant] = [one for one in registered_variants().values() if one.audited]
     return [*scores, *(one for one in descriptors().values() if one.audited)]
 
@@ -116,12 +116,12 @@ def _modules(apart: bool) -> tuple[str, ...]:
 
 
 def _version() -> str:
-    """Return a hash of the code behind the numbers: scores are looked up, so no import names them."""
+    """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
     return runs.version_of_code(*versioned_code(), follow=FOLLOWED)
 
 
 def versioned_code() -> list[Any]:
-    """Return the functions and classes that an audit calls, those found by their marks included."""
+    """Return the functions and classes that an audit calls, including marked ones."""
     parts = _parts()
     estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
     scores = [*(one.function for one in parts), *(one.view for one in parts), *estimators]
@@ -129,7 +129,7 @@ def versioned_code() -> list[Any]:
 
 
 def settings_key(y: ArrayLike | None, settings: Settings) -> str:
-    """Name all that decides the numbers but the content: options, seed, labels, design, code."""
+    """Return a key of all settings of an audit: options, seed, labels, design, code."""
     design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
     plain = {
         name: getattr(settings, name)
@@ -140,7 +140,7 @@ def settings_key(y: ArrayLike | None, settings: Settings) -> str:
 
 
 def _text(value: Any) -> str:
-    """Print an option; of labels, a hash of their values and kind."""
+    """Return an option as text; for labels, a hash of their values and kind."""
     if np.ndim(value) == 0:
         return repr(value)
     array = np.asarray(value)
@@ -150,7 +150,7 @@ def _text(value: Any) -> str:
 
 
 def _key(subject: Subject, asked: str) -> str:
-    """Beyond the budget, the budget decides what is sampled."""
+    """Return the key of an audit; beyond the memory budget, it includes the budget, which decides sampling."""
     draws = [one.estimator_options.get("n_draws", 1) for one in _parts() if isinstance(one, Variant)]
     budget = memory_budget()
     exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget
@@ -158,5 +158,5 @@ def _key(subject: Subject, asked: str) -> str:
 
 
 def fix_seed(seed: Seed) -> int:
-    """Return the seed as a number, which all processes share: one that is drawn, where none is given."""
+    """Return the seed as a number that all processes share; draw one if none is given."""
     return int(generator(seed).integers(2**63)) if seed is None or isinstance(seed, np.random.Generator) else int(seed)

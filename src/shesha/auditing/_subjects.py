@@ -1,4 +1,4 @@
-"""What is audited, by name: arrays, and arrays of files that are opened when they are needed."""
+"""The subjects of an audit by name: arrays, and arrays of files that are opened when needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.views import Rdm, Rows, rows_or_distances, take_rows
 
 @dataclass(frozen=True)
 class Subject:
-    """A representation that was looked at."""
+    """A representation with its shape and fingerprint."""
 
     place: InFile | Rows | Rdm
     shape: tuple[int, ...]
@@ -30,11 +30,11 @@ class Subject:
     """Names of its rows."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Names serve to put rows in order, before they go anywhere."""
+        """Drop the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     def take_rows(self, order: Index) -> Subject:
-        """The same with its rows in another order."""
+        """Return the same representation with its rows in another order."""
         place = self.place.take_rows(order) if isinstance(self.place, InFile) else take_rows(self.place, order)
         return Subject(place, self.shape, reordered_fingerprint(self.fingerprint, order))
 
@@ -44,7 +44,7 @@ class Subject:
         return self.shape[0]
 
     def load(self) -> Rows | Rdm:
-        """Open the file, if it is one: an OSError or a ValueError where it cannot be read, or has changed."""
+        """Open the file, if it is one; OSError or ValueError if it cannot be read or has changed."""
         if isinstance(self.place, InFile):
             if self.place.distances:
                 return self.place.load().distances
@@ -53,7 +53,7 @@ class Subject:
 
 
 def find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
-    """Return what paths stand for; None where arrays are given."""
+    """Return the files of paths; None if the input is arrays."""
     if isinstance(representations, Files):
         return representations
     if is_path(representations):
@@ -65,7 +65,7 @@ def find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
 
 
 def file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
-    """Look at files; one that cannot be read is left out, with a warning."""
+    """Describe files; one that cannot be read is left out, with a warning."""
     found = index_files(files, store)
     found.tell()
     if not found.known:
@@ -75,7 +75,7 @@ def file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
 
 
 def mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
-    """Look at arrays, and at those of files, by their names."""
+    """Describe arrays, and arrays of files, by name."""
     several = representations if isinstance(representations, Mapping) else {"X": representations}
     if not several:
         raise ValueError("representations must hold at least one matrix, got none")
@@ -93,7 +93,7 @@ def mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultS
 
 
 def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
-    """Return subjects with their rows as those of the first that has names."""
+    """Return subjects with their rows in the order of the first that has names."""
     moved = orders({name: one.names for name, one in subjects.items()})
     return {name: one.take_rows(moved[name]) if name in moved else one for name, one in subjects.items()}
 

@@ -1,4 +1,4 @@
-"""The whole of what can be said of one or several representations alone."""
+"""The audit of one or several representations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
-"""With more classes than this share of the rows the labels are row names, not classes."""
+"""Share of the rows above which the number of classes means that labels are row names."""
 
 
 def audit(
@@ -228,7 +228,7 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
 
 
 def _draws(n_permutations: int) -> int:
-    """Check the draws: none, or enough for a p-value of 0.05."""
+    """Check the number of draws: 0, or enough for a p-value of 0.05."""
     found = check.count(n_permutations, "n_permutations", minimum=0)
     if 0 < found < _FEWEST_DRAWS:
         raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {found}")
@@ -236,7 +236,7 @@ def _draws(n_permutations: int) -> int:
 
 
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:
-    """Refuse labels and a design that do not fit the rows, before the long work."""
+    """Refuse labels and designs that do not fit the rows, before the computation."""
     if y is not None:
         _require_usable_labels(y, sizes)
     for n in dict.fromkeys(sizes):
@@ -244,7 +244,7 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
 
 
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
-    """Refuse labels that fit no representation, or are as many as the rows, before the long work."""
+    """Refuse labels that fit no representation or are row names, before the computation."""
     n_rows = dict.fromkeys(sizes)
     shape = shape_of(y)
     length = shape[0] if len(shape) == 1 else -1

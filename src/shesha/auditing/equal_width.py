@@ -1,4 +1,4 @@
-"""Scores of representations of different widths, with as many features each: more features alone raise stability."""
+"""Scores of representations of different widths at equal numbers of features, because more features raise stability."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from shesha.auditing._subjects import Subject
 
 WIDTHS = "width"
-"""What the store calls scores of as many features each."""
+"""The name in the store for scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Choices of features, and partitions of each: as many partitions together as the score has."""
+"""Number of choices of features, and of partitions of each; in total as many partitions as the score has."""
 
 
 def equal_width_scores(
     named: Mapping[str, Any], found: Sequence[RepresentationAudit], settings: Settings
 ) -> list[RepresentationAudit]:
-    """Return the findings with the score of as many features each, where they differ in their number."""
+    """Return the findings with scores at equal width, if widths differ."""
     width = common_width(found)
     if width is None:
         return list(found)
@@ -56,7 +56,7 @@ def stored_equal_width_scores(
     asked: str,
     store: runs.ResultStore,
 ) -> list[RepresentationAudit]:
-    """Return the same of files, one of which is in memory at a time; what the store has is not computed."""
+    """Return the same for files, with one in memory at a time; stored scores are not computed again."""
     width = common_width(found)
     if width is None:
         return list(found)
@@ -82,13 +82,13 @@ def stored_equal_width_scores(
 
 
 def common_width(found: Sequence[RepresentationAudit]) -> int | None:
-    """Return the number of features that all scored representations have; None where they do not differ in it."""
+    """Return the smallest number of features of scored representations; None if widths do not differ."""
     widths = {one.n_features for one in found if _has_score(one)}
     return min(widths) if len(widths) > 1 else None
 
 
 def score_at_width(used: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
-    """Score random choices of so many features, and average over them.
+    """Score random choices of a number of features, and average over them.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _choice(used: Rows, columns: Index, settings: Settings, rng: np.random.Gener
 
 
 def _equal_width_score(X: Any, one: RepresentationAudit, width: int, settings: Settings) -> Estimate | None:
-    """The narrowest keeps its score; of others, features are chosen at random."""
+    """The narrowest representation keeps its score; for others, features are chosen at random."""
     if one.n_features == width:
         return one.feature_split
     rows = X if isinstance(X, Rows) else Rows(X, one.name)

@@ -1,4 +1,4 @@
-"""The findings about one representation: what every marked score and descriptor says of it."""
+"""The findings about one representation, from every marked score and descriptor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shesha.views import Rdm, Rows
 
 _MIN_ROWS = 4
 _FREE_METRIC = "cosine"
-"""Scores with this distance by default take that of the audit; others keep their own convention."""
+"""Scores with this default distance use that of the audit; others keep their own."""
 _ALPHA = 0.05
 _WITH_CHANCE = "feature_split"
 _LABELS = ("blocks", "groups", "within")
@@ -38,7 +38,7 @@ _LABELS = ("blocks", "groups", "within")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of an audit."""
+    """Settings of an audit."""
 
     metric: Metric
     confidence: float
@@ -47,21 +47,21 @@ class Settings:
     pairs: int | None
     seed: int | np.random.Generator | None
     design: Design
-    """Which rows may take each other's place, as it was asked for."""
+    """The requested exchange design of the rows."""
     known: Mapping[str, Vector] = field(default_factory=dict)
-    """What the source of the rows tells of each, such as its number of tokens: asked whether it explains the score."""
+    """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
     exchange: Exchange | None = None
     """The same for the rows of one representation that are scored."""
 
 
 def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
-    """Return labels, and what the design names, in the order of the first rows that have names."""
+    """Return labels and design in the order of the first rows that have names."""
     labels = labels_in_order(names, {"y": y, **settings.design})
     return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
 
 def meanings() -> dict[str, Meaning]:
-    """What each number of an audit is called, says and does not say, by name, in the order of the report."""
+    """The title, meaning and limits of each number of an audit, by name, in the order of the report."""
     rows = [one for one in registered_variants().values() if one.audited and one.needs == "rows"]
     labels = [one for one in registered_variants().values() if one.audited and one.needs_labels]
     found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
@@ -78,7 +78,7 @@ def size(X: Rows | Rdm) -> int:
 
 
 def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
-    """Audit one representation; one that cannot be scored gets a reason."""
+    """Audit one representation; if it cannot be scored, record the reason."""
     if isinstance(X, Rdm):
         return _audit_distances(name, X, y, settings)
     n, d = X.shape
@@ -92,7 +92,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
     used = X.drop(bad)
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
-        reason = f"it needs {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
+        reason = f"it needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
         if design is None:
@@ -107,7 +107,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 def _add_doubts(
     used: Rows, y: ArrayLike | None, kept: Index, n: int, settings: Settings, looked: Dependence | None
 ) -> Doubts:
-    """Doubt what is scored; a design that was asked for is known, and says what the order means."""
+    """Add doubts; a requested design is respected, and defines the meaning of the order."""
     told: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
@@ -127,7 +127,7 @@ def _add_doubts(
 
 
 def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
-    """Rows that the metric cannot place."""
+    """Rows without a direction for the metric."""
     if metric != "correlation":
         return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
     found = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
@@ -148,7 +148,7 @@ def _add_stability(
 
 
 def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """One pass gives the score, its interval and, for the score that leads the report and all of labels, its chance."""
+    """Compute a score with its interval in one pass, and for the first score and all of labels its chance level."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = build_request(
@@ -181,7 +181,7 @@ def _descriptors(used: Rows) -> dict[str, float]:
 def _add_label_scores(
     found: RepresentationAudit, used: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
 ) -> RepresentationAudit:
-    """Add the scores that need labels, each with its chance."""
+    """Add the scores that need labels, each with its chance level."""
     labels = np.asarray(y)
     misfit = "" if len(labels) == found.n_samples else f"there are {len(labels):,} labels and {found.n_samples:,} rows"
     scores: dict[str, Estimate] = {}
@@ -207,7 +207,7 @@ def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> 
 
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
-    """Distances have no features to split: only the scores that distances suffice for."""
+    """Audit a distance matrix, by the scores that need no features."""
     found = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
         return replace(found, reason="a distance matrix allows label agreement and drift only")

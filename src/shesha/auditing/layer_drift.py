@@ -1,4 +1,4 @@
-"""Drift along the representations of an audit."""
+"""Drift between the representations of an audit."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
-"""What the store calls the drift between two contents."""
+"""The name in the store for the drift between two contents."""
 
 
 def movement(
     named: Mapping[str, Rows | Rdm], found: Sequence[RepresentationAudit], metric: Metric
 ) -> tuple[DriftPath | None, str]:
-    """Return the drift from the first and step by step, or why there is none."""
+    """Return the drift from the first and step by step, or the reason for none."""
     kept, reason = _shared_rows(found)
     if kept is None:
         return None, reason
@@ -45,9 +45,7 @@ def movement(
 def stored_movement(
     subjects: Mapping[str, Subject], found: Sequence[RepresentationAudit], metric: Metric, store: runs.ResultStore
 ) -> tuple[DriftPath | None, str]:
-    """Return the same of files, of which three at most are in memory together; a drift that the store has is not
-    computed.
-    """
+    """Return the same for files, with at most three in memory; stored drifts are not computed again."""
     kept, reason = _shared_rows(found)
     if kept is None:
         return None, reason
@@ -66,7 +64,7 @@ def stored_movement(
 
 
 class _Steps:
-    """Drifts between contents, over some of their rows; each content is ranked once while it is needed."""
+    """Drifts between contents, over some of their rows; each content is ranked once."""
 
     def __init__(self, kept: Index, metric: Metric, store: runs.ResultStore) -> None:
         self._kept, self._metric, self._store = kept, metric, store
@@ -80,7 +78,7 @@ class _Steps:
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 
     def drift(self, a: Subject, b: Subject) -> float:
-        """Return 1 - rank correlation of the distances; NaN where those of one are all equal."""
+        """Return 1 - rank correlation of the distances; NaN if all distances of one side are equal."""
         key = f"{a.fingerprint} {b.fingerprint} {self._asked}"
         text = self._store.get(DRIFTS, key)
         if text is None:
@@ -103,7 +101,7 @@ def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
 
 
 def _shared_rows(found: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
-    """Return the rows that have a direction in all representations, or why there can be no drift."""
+    """Return the rows that have a direction in all representations, or the reason for no drift."""
     if len(found) < 2:
         return None, ""
     if any(one.reason for one in found):
@@ -113,7 +111,9 @@ def _shared_rows(found: Sequence[RepresentationAudit]) -> tuple[Index | None, st
         return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
     n = n_rows[0]
     if exact_bytes(n, 1) > memory_budget():
-        return None, f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows for it"
+        return None, (
+            f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
+        )
     bad = sorted({row for one in found for row in one.left_out})
     kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
     if len(kept) < _MIN_ROWS:

@@ -1,4 +1,4 @@
-"""What a user names by its place, as module:name: measures, tests, suites, data sets and networks of one's own."""
+"""Import your own measures, tests, suites, data sets and networks, named by module:name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def is_place(text: str) -> bool:
-    """Whether a name is that of a place, rather than of something that ships."""
+    """Whether a name has the form module:name."""
     return isinstance(text, str) and ":" in text.split("(")[0]
 
 

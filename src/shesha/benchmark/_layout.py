@@ -1,4 +1,4 @@
-"""The tables of a store, and how a store of an earlier layout becomes one of this."""
+"""The tables of a store, and the upgrade from earlier layouts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FROM_THE_FIRST = (
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring a readable store to this layout, within the transaction that is open."""
+    """Upgrade a store to this layout, within the open transaction."""
     if sqlite.about(connection)["schema"] == EARLIER[0]:
         for statement in _FROM_THE_FIRST:
             connection.execute(statement)

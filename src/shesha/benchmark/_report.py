@@ -1,4 +1,4 @@
-"""A run as a page of Markdown: accuracies, tables, ranks, runtimes, and what was published beside one's own."""
+"""A run as a page of Markdown: accuracies, tables, ranks, runtimes, and a comparison with published results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWER_ROWS = (
-    "A zero row has no cosine with others, a constant one no correlation. Measures that need them compare two models "
-    "by the rows that have a direction in both. How many comparisons leave out rows, and how many one of them does:"
+    "A zero row has no cosine with others, and a constant row has no correlation. Measures that need "
+    "them compare two models by the rows that have a direction in both. Number of comparisons that leave "
+    "out rows, and the largest number of rows left out:"
 )
 
 
@@ -43,7 +44,7 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
         parts.append("## Ranks\n\n" + _ranks(found.ranks))
     parts.extend(_tables(found))
     parts.append(
-        "## Seconds per comparison\n\nViews included, shared out among the pairs that used them.\n\n"
+        "## Seconds per comparison\n\nTimes include views, divided among the pairs that used them.\n\n"
         + _plain(found.runtimes, 4)
     )
     if found.shortened:
@@ -70,34 +71,33 @@ def _models(accuracies: pd.DataFrame) -> str:
     ).reset_index()
     lines = lines.drop(columns=["kind", "degree"])
     lines = lines.rename(columns={"mean": "accuracy", "low": "lowest", "high": "highest", "seconds": "seconds each"})
-    return "Test accuracy by setting; a shortcut is useless on the test rows.\n\n" + _plain(lines)
+    return "Test accuracy by setting. A shortcut carries no information on the test rows.\n\n" + _plain(lines)
 
 
 def _agreement(of: Gathered) -> list[str]:
     if of.scores.empty or (found := agreement(of.scores, published())).empty:
         return []
     text = (
-        "Over the measures that both have: rank correlation (Spearman) between our column and the published one, mean "
-        "absolute difference, and the standard deviation of the published column. Where a column hardly varies, its "
-        "ranks mean little."
+        "For the measures that both have: rank correlation (Spearman) between our column and the published "
+        "one, mean absolute difference, and the standard deviation of the published column. If a column "
+        "hardly varies, its ranks carry little information."
     )
     ranks = of.published_ranks
     agreed = ranks["mean"].corr(ranks["published_mean"], method="spearman")
     text_of_ranks = (
-        "Among the measures of the paper, over these columns. Rank correlation (Spearman) between our mean ranks and "
-        f"the published ones: {agreed:.2f}."
+        "Ranks among the measures of the paper, over these columns. Rank correlation (Spearman) between our "
+        f"mean ranks and the published ones: {agreed:.2f}."
     )
     return [
-        f"## Beside the published results\n\n{text}\n\n{_plain(found)}",
-        f"### Ranks beside the published ones\n\n{text_of_ranks}\n\n{_plain(ranks)}",
+        f"## Compared with the published results\n\n{text}\n\n{_plain(found)}",
+        f"### Ranks compared with the published ones\n\n{text_of_ranks}\n\n{_plain(ranks)}",
     ]
 
 
 def _ranks(found: pd.DataFrame) -> str:
     return (
-        "Each test counts once: AUPRC where groups are told apart, Spearman where predictions are followed "
-        "(disagreement for outputs), conformity for layers; ties share their mean rank.\n\n"
-        + _plain(blank_single_places(found))
+        "Each test counts once: AUPRC for tests by groups, Spearman for tests by predictions (disagreement "
+        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(blank_single_places(found))
     )
 
 

@@ -1,4 +1,4 @@
-"""What a store tells of a run, gathered once for every form that it is shown in."""
+"""The tables of a run, read once from a store for all output formats."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Gathered:
 
     @cached_property
     def published_ranks(self) -> pd.DataFrame:
-        """Ranks compared with the published ones; empty where there are none to compare."""
+        """Ranks compared with the published ones; empty without common measures."""
         return self.scores.head(0) if self.scores.empty else compare_ranks(self.scores)
 
     @property
@@ -56,7 +56,7 @@ class Gathered:
         return [test for test in all_tests() if not there & set(test.rows)]
 
     def tests(self) -> Iterator[tuple[BenchmarkTest, str, str]]:
-        """Yield tests that are there, the name of their rows, and a title."""
+        """Yield the tests that were run, the name of their rows, and a title."""
         for test in all_tests():
             for name in test.rows:
                 if name in self._there:
@@ -72,7 +72,7 @@ class Gathered:
 
 
 def gather(store: str | Path | Store, of: Suite | None = None) -> Gathered:
-    """Read a store once; `of` is the suite that was run, where it is one of the user's own."""
+    """Read a store once; `of` is the suite that was run, if it is the user's own."""
     with open_store(store) as found:
         return Gathered(
             about=found.about(),

@@ -86,10 +86,10 @@ def run(
     chosen = suite(of) if isinstance(of, str) else of
     tasks = chosen.choose_tasks(_as_tuple(domains), _as_tuple(datasets), _as_tuple(architectures))
     if not tasks:
-        raise ValueError("domains, datasets and architectures must leave a network of the suite, got none")
+        raise ValueError("domains, datasets and architectures must match at least one network of the suite, got none")
     some = trials(tasks, tuple(find(test).name for test in _as_tuple(tests)))
     if not some:
-        raise ValueError("tests must include one that the chosen networks and data take part in, got none")
+        raise ValueError("tests must include one that applies to the chosen networks and data, got none")
     taking_part = entries(_as_tuple(measures), chosen.options)
     models = required_models(some)
     path = kinds.path(store, "store")

@@ -1,4 +1,4 @@
-"""What a domain offers, declared: data sets and networks, and what each is trained with.
+"""Declarations of a domain: its data sets and networks, with their hyperparameters.
 
 A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). Those that ship stand in
 the domain's table under a short name; one of your own is named by its place, module:name, and found there by every
@@ -25,7 +25,7 @@ Degrees = Mapping[str, tuple[float, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What differs where a data set and a network meet."""
+    """Values for one combination of data set and network."""
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)
     degrees: Degrees = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What every data set and every network declares, in any domain; all of it may be left out.
+    """Declarations of data sets and networks in any domain; all are optional.
 
     A network's values go before a data set's, those in `beside` before both.
     """
@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPart(Part):
-    """What every network declares besides."""
+    """Further declarations of networks."""
 
     poolings: tuple[str, ...] = ()
     """Ways in which its representations are pooled, where they differ from the domain's."""
@@ -60,7 +60,7 @@ class NetworkPart(Part):
     """Data sets that it cannot be trained on, and why."""
 
     def check(self, model: Model, hyper: Any) -> None:
-        """Refuse what the network cannot be trained with."""
+        """Refuse settings with which the network cannot be trained."""
 
 
 D = TypeVar("D", bound=Part)
@@ -87,15 +87,15 @@ class Catalogue(Generic[D, N, H]):
     """The kinds of settings that the domain knows how to train in."""
 
     def dataset(self, name: str) -> D:
-        """Return a data set by its name, or its place."""
+        """Return a data set by its name or module:name."""
         return _part(name, self.data, "dataset")
 
     def network(self, name: str) -> N:
-        """Return a network by its name, or its place."""
+        """Return a network by its name or module:name."""
         return _part(name, self.networks, "architecture")
 
     def hyperparameters(self, dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
-        """Return the hyperparameters of a network on a data set in a suite: what `Model.hyper` takes.
+        """Return the hyperparameters of a network on a data set in a suite, for `Model.hyper`.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Catalogue(Generic[D, N, H]):
         return self._usual(dataset, architecture)
 
     def build(self, model: Model) -> H:
-        """Return the hyperparameters that a model is trained with: its own before the usual ones, checked.
+        """Return the checked hyperparameters of a model; its own override the defaults.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Catalogue(Generic[D, N, H]):
     def _usual(self, dataset: str, architecture: str) -> dict[str, Plain]:
         reason = self.network(architecture).refuses.get(dataset)
         if reason is not None:
-            raise ValueError(f"dataset and architecture must go together, got {architecture} on {dataset}: {reason}")
+            raise ValueError(f"dataset and architecture must be compatible, got {architecture} on {dataset}: {reason}")
         return _merge(one.hyper for one in self._declarations(dataset, architecture))
 
     def _declarations(self, dataset: str, architecture: str) -> list[Part | Beside]:

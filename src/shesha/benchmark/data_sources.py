@@ -1,4 +1,4 @@
-"""Where data and pretrained weights come from: a local folder first, their usual source otherwise."""
+"""Sources of data and pretrained weights: a local folder first, otherwise their usual source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class MissingDataError(FileNotFoundError):
-    """Data or weights that are neither in the local folder nor to be had from their source; the message names both."""
+    """Data or weights that neither the local folder nor their source has; the message names both."""
 
 
 def local_folder(name: str) -> Path | None:
@@ -26,10 +26,10 @@ def cache_folder() -> Path:
 
 
 def missing_data_error(what: str, folder: str, source: str, reason: object = "") -> MissingDataError:
-    """Say that something is missing, where it may be put, and where it comes from."""
+    """Return an error that names what is missing, where to put it, and its source."""
     root = os.environ.get("SHESHA_DATA")
     place = f"{Path(root) / folder}" if root else f"$SHESHA_DATA/{folder} (SHESHA_DATA is not set)"
     why = f" ({reason})" if str(reason) else ""
     return MissingDataError(
-        f"{what} is neither in {place} nor available from {source}{why}: get it there, or put it here"
+        f"{what} is neither in {place} nor available from {source}{why}; download it, or copy it to that folder"
     )

@@ -1,4 +1,4 @@
-"""Comparing by the rows that have a direction: a zero row has no cosine with others, a constant one no correlation.
+"""Comparison by the rows that have a direction, because zero rows have no cosine and constant rows no correlation.
 
 The measures themselves stop at such rows. Trained networks have some (inputs for which all units are off), and one row
 would cost every comparison of its model.
@@ -30,7 +30,7 @@ Skipped = Mapping[tuple[str, Pair], str]
 
 @dataclass(frozen=True)
 class Compared:
-    """The score of a pair, and how many rows were left out to get it."""
+    """The score of a pair, and the number of rows that were left out."""
 
     pair: PairScore
     rows_left_out: int = 0
@@ -53,7 +53,7 @@ class _Lacking:
 
 
 def required_metric(measure: Measure) -> Metric | None:
-    """Return the metric under which a measure needs every row to have a direction, None if it needs none."""
+    """Return the metric for which a measure needs rows with a direction, or None."""
     if issubclass(measure.view, Concentricity):
         return "cosine"
     metric: Metric | None = dict(measure.view_key[1]).get("metric")
@@ -61,7 +61,7 @@ def required_metric(measure: Measure) -> Metric | None:
 
 
 def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterator[Compared]:
-    """Yield the scores of a group, each from the rows that have a direction in both representations of its pair.
+    """Yield the scores of a group of pairs, each from the rows with a direction in both representations.
 
     Parameters
     ----------

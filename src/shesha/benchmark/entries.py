@@ -1,4 +1,4 @@
-"""What takes part in the benchmark: measures, their calibrated variants, and functions of one's own."""
+"""Entries of the benchmark: measures, their calibrated variants, and your own functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CalibratedMeasure(Measure):
     of: Measure | None = None
 
     def compare_views(self, a: View, b: View) -> float:
-        """Return the calibrated score of two views, from the same relabellings of the rows for every pair."""
+        """Return the calibrated score of two views, with the same permutations for every pair."""
         assert self.of is not None
         orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
         scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
@@ -82,7 +82,7 @@ def entries(
             if not measure.options and measure.name in (options or {}):
                 measure = measure.with_options(**(options or {})[measure.name])
             if found.setdefault(measure.name, measure) != measure:
-                raise ValueError(f"measures must have names that differ, got {measure.name!r} twice")
+                raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
     # Every model must meet the same random choices, in this run and the next.
     return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in found.values()]
 
@@ -107,7 +107,7 @@ def make_entry(measure: Measure) -> Entry:
 
 
 def entry_version(measure: Measure) -> str:
-    """Return what stands for a measure's code, and for the rows that it is given where some may be left out."""
+    """Return the version of a measure: its code, and the rule for rows that may be left out."""
     code = _code_version(measure)
     return code if required_metric(measure) is None else f"{code}+directed.{RULE}"
 
@@ -122,5 +122,5 @@ def _code_version(measure: Measure) -> str:
 
 
 def calibrated_version(measure: Measure) -> str:
-    """Return a hash of what computes a measure and its null distribution."""
+    """Return a hash of the code of a measure and its null distribution."""
     return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))

@@ -44,7 +44,7 @@ def _is_number(value: Any) -> bool:
 
 
 POSITIVE = Check("a positive number", lambda value: _is_number(value) and value > 0)
-NOT_NEGATIVE = Check("a number not below zero", lambda value: _is_number(value) and value >= 0)
+NOT_NEGATIVE = Check("a number of at least 0", lambda value: _is_number(value) and value >= 0)
 SHARE = Check("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
 PART = Check("a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1)
 SWITCH = Check("True or False", lambda value: isinstance(value, bool))
@@ -75,7 +75,7 @@ class Hyperparameters:
         lacking = [name for name, one in known.items() if one.default is MISSING and name not in values]
         if lacking:
             raise ValueError(
-                f"hyper must name {', '.join(lacking)} as well, got {', '.join(sorted(values)) or 'nothing'}"
+                f"hyper must also contain {', '.join(lacking)}, got {', '.join(sorted(values)) or 'nothing'}"
             )
         return cls(**values)
 
@@ -85,7 +85,7 @@ class Hyperparameters:
 
 
 def require_known(values: Mapping[str, Plain], known: Mapping[str, object] | list[str]) -> None:
-    """Refuse names that are not among the known ones."""
+    """Refuse unknown names."""
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise ValueError(f"hyper must have names among {', '.join(known)}, got {', '.join(unknown)}")

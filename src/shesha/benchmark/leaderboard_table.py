@@ -1,4 +1,4 @@
-"""A table of submissions: ranks with intervals, ties that are ties, raw beside calibrated, published rows marked."""
+"""The leaderboard: ranks of submissions with intervals and ties, raw and calibrated, with published rows marked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Cube = NDArray[np.float64]
 def leaderboard(
     folder: str | Path, *, suite: str | None = None, n_resamples: int = 2000, seed: Seed = 0
 ) -> pd.DataFrame:
-    """Rank the measures of submissions, with places that other trainings and tasks could give them.
+    """Rank the measures of submissions, with intervals over trainings and tasks.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def leaderboard(
 
 
 def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed = 0) -> str:
-    """Return the table as Markdown, with what the places rest on.
+    """Return the table as Markdown, with an explanation of the places.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ _HEAD = (
     "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures with "
     "equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
     "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
-    "A dash: no place, since the measure stands alone or lacks a test that most have."
+    "A dash means no place, because the measure is the only one or lacks a test that most have."
 )
 
 
@@ -112,9 +112,9 @@ def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
     tests = ", ".join(sorted(set(used["test"])))
     said = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:
-        said += " With one task, places know of other trainings and nothing of other tasks."
+        said += " With one task, places cover other trainings but not other tasks."
     if len(rows) == 1:
-        said += " A measure that stands alone has no place: submit others of the same suite."
+        said += " A single measure has no place; submit others of the same suite."
     return said
 
 

@@ -1,4 +1,4 @@
-"""Rank correlation of two sets of distances between the same objects, and how rare it is by chance (Mantel test)."""
+"""Rank correlation of two sets of distances between the same objects, with a Mantel test."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mantel_p(
     rng: np.random.Generator,
     design: Exchange | None = None,
 ) -> float:
-    """Two-sided p-value of the rank correlation of x and y under relabelling of the objects behind y.
+    """Two-sided p-value of the rank correlation of x and y, by relabelling the objects of y.
 
     `places` of shape (n_pairs, 2) names the objects of each entry. Entries are ranked once. Where entries are NaN, each
     relabelling is correlated over the entries that both have then, the true labels among them. A design says which
@@ -73,9 +73,9 @@ def pair_models(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, i
         raise ValueError(f"pairs must name the models of each of the {n_pairs} distances, got {len(places)} pairs")
     top = int(places.max(initial=-1)) if n_models is None else n_models - 1
     if (places < 0).any() or (places > top).any() or (places[:, 0] == places[:, 1]).any():
-        raise ValueError(f"pairs must be of two different models from 0 to {top}, got others")
+        raise ValueError(f"pairs must be two different numbers of models from 0 to {top}, got other values")
     if len({*map(tuple, places.tolist())}) < n_pairs:
-        raise ValueError("pairs must be named once, got a pair again")
+        raise ValueError("pairs must be distinct, got a pair twice")
     return places
 
 

@@ -1,4 +1,4 @@
-"""Trained models on disk, named by their content: weights while they are needed, and what the models said."""
+"""Trained models on disk, keyed by their content: temporary weights, representations and outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LAST = "last"
 
 
 def reference(key: str, pooling: str, layer: int | str = LAST) -> str:
-    """Name one layer of one model: what comparisons are written under."""
+    """Return the reference of one layer of a model, under which comparisons are stored."""
     return f"{key}/{pooling}/{layer}"
 
 
@@ -39,7 +39,7 @@ class Archive:
     folder: Path
 
     def sweep(self) -> None:
-        """Remove what writers left that died while they wrote; only for the one run that may write here."""
+        """Remove incomplete files of dead writers; only for the run that may write here."""
         atomic_files.sweep(self.folder)
 
     def weights_path(self, key: str) -> Path:
@@ -60,7 +60,7 @@ class Archive:
             # What torch says when a write fails.
             if "PytorchStreamWriter failed" not in str(error):
                 raise
-            raise OSError(errno.ENOSPC, f"no space left in {self.folder}; what is written stays") from error
+            raise OSError(errno.ENOSPC, f"no space left in {self.folder}; finished results are kept") from error
 
     def load_weights(self, key: str) -> Weights | None:
         """Read the weights, if they are there; only plain tensors are accepted."""

@@ -1,4 +1,4 @@
-"""What the benchmark trains, and what a trained model says of the test rows."""
+"""Descriptions of models, and their representations and outputs on the test rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STANDARD = Setting()
 
 
 def add_kind(kind: str) -> None:
-    """Make a kind of setting known, for a test and a domain of one's own."""
+    """Register a kind of setting, for your own test and domain."""
     if kind not in _known_kinds:
         _known_kinds.append(kind)
 
@@ -65,7 +65,7 @@ def count_of_share(share: float, n: int) -> int:
 
 @dataclass(frozen=True)
 class Model:
-    """One network to be trained: everything that decides what comes out, but for the data themselves."""
+    """One network to be trained: everything that determines it, except for the data."""
 
     domain: str
     dataset: str
@@ -77,11 +77,11 @@ class Model:
 
     @property
     def keeps_layers(self) -> bool:
-        """Whether the representations of all layers are wanted, not the last hidden one alone."""
+        """Whether the representations of all layers are kept, not only the last hidden one."""
         return self.setting.kind in ("standard", "deep")
 
     def key(self, fingerprint: str) -> str:
-        """Name the model by its content: anything that changes what is trained changes the key."""
+        """Return the key of the model, a hash of everything that determines it."""
         content = {
             "domain": self.domain,
             "dataset": self.dataset,
@@ -99,12 +99,12 @@ class Model:
 
 
 class DivergedError(ValueError):
-    """A trained model that says nothing finite."""
+    """A trained model with values that are not finite."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trained model says of the test rows."""
+    """Representations and outputs of a trained model."""
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
     """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
@@ -128,10 +128,12 @@ class Outcome:
                     )
                 if not np.isfinite(layer).all():
                     raise DivergedError(
-                        f"layer {number} of pooling {pooling!r} must be finite: the training has diverged"
+                        f"layer {number} of pooling {pooling!r} must be finite, got NaN or infinity because the "
+                        "training "
+                        "diverged"
                     )
         if not np.isfinite(self.probabilities).all():
-            raise DivergedError("probabilities must be finite: the training has diverged")
+            raise DivergedError("probabilities must be finite, got NaN or infinity because the training diverged")
         if self.probabilities.ndim != 2 or len(self.probabilities) != n_rows:
             raise ValueError(f"probabilities must have shape ({n_rows}, n_classes), got {self.probabilities.shape}")
 
@@ -142,7 +144,7 @@ class Outcome:
 
 
 class Domain(Protocol):
-    """What a domain offers: a module with these functions."""
+    """A domain: a module with these functions."""
 
     def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
         """Hash the data that training and extraction use; raises MissingDataError where there are none."""

@@ -1,4 +1,4 @@
-"""How much the outputs of models differ: computed once for each pair that a test asks for, and kept in the store.
+"""Differences of the outputs of models, computed once per pair and stored.
 
 The three differences of the benchmark's own tests have a table with a column each. Those of other tests are in a
 table that is there once such a test has run: name and value.
@@ -61,7 +61,7 @@ def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wa
         try:
             rows = [(*pair, difference(outputs[pair[0]], outputs[pair[1]])) for pair in lacking[kind]]
         except Exception as error:  # What another's function raises must not cost the run; the next one tries again.
-            why = f"the difference {kind} has no value, and tests that need it no scores: {failure_reason(error)}"
+            why = f"the difference {kind} has no value, so tests that need it have no scores: {failure_reason(error)}"
             LOG.warning(why)
             continue
         _write(store, versioned_name(kind, difference), rows)

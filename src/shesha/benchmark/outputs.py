@@ -36,7 +36,7 @@ def accuracy_difference(p: ArrayLike, q: ArrayLike, labels: ArrayLike) -> float:
     if true.shape != (len(first),):
         raise ValueError(f"labels must have one label for each of the {len(first)} rows, got shape {true.shape}")
     if true.dtype.kind not in "iu" or (true < 0).any() or (true >= first.shape[1]).any():
-        raise ValueError(f"labels must be column numbers from 0 to {first.shape[1] - 1}, got others")
+        raise ValueError(f"labels must be column numbers from 0 to {first.shape[1] - 1}, got other values")
     return abs(float(np.mean(first.argmax(axis=1) == true)) - float(np.mean(second.argmax(axis=1) == true)))
 
 
@@ -53,7 +53,7 @@ def probabilities(values: ArrayLike, name: str) -> Matrix:
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"{name} must be 2-D (n_rows, n_classes) and not empty, got shape {rows.shape}")
     if not np.isfinite(rows).all() or (rows < 0).any():
-        raise ValueError(f"{name} must hold probabilities, finite and not negative, got others")
+        raise ValueError(f"{name} must hold probabilities, finite and not negative, got other values")
     worst = float(np.abs(rows.sum(axis=1) - 1).max())
     if worst > _SUM:
         raise ValueError(f"{name} must have rows that sum to one, got a sum that is off by {worst:.3g}")

@@ -1,4 +1,4 @@
-"""Pictures of the results: the ranks of the measures, and own values against published ones."""
+"""Pictures of the results: ranks of the measures, and comparison with published values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
 
 
 def plot_agreement(own: pd.DataFrame, published: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw one's own values against the published ones, one colour per test; on the diagonal they are equal.
+    """Draw your values against the published ones, one colour per test, with the diagonal.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def plot_agreement(own: pd.DataFrame, published: pd.DataFrame, ax: Axes | None =
     """
     both = match_published(own, published).dropna(subset=["own", "published"])
     if both.empty:
-        raise ValueError("own must hold scores that published holds as well, got none")
+        raise ValueError("own must share scores with published, got none in common")
     tests = [str(test).replace("_", " ") for test in both["test"]]
     published_values, own_values = (both[column].to_numpy(dtype=float) for column in ("published", "own"))
     return agreement(published_values, own_values, tests, labels=("published", "own"), ax=ax)

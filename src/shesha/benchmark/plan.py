@@ -1,4 +1,4 @@
-"""What a run has to do: the models of the chosen tests, and the comparisons between them, each once."""
+"""The plan of a run: the models of the chosen tests, and their comparisons, each once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a run of the benchmark is: models and comparisons."""
+"""Progress of a run: models and comparisons."""
 
 from __future__ import annotations
 

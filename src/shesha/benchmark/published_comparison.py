@@ -1,4 +1,4 @@
-"""Published results beside one's own: in the place of measures that were not run, and rank by rank."""
+"""Comparison with published results, which also replace measures that were not run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:
-    """Rank one's own and the published scores of the measures and columns that both have.
+    """Rank your scores and the published ones, for the measures and columns that both have.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which measures come first: ranks over tests, data sets and architectures."""
+"""Ranks of measures over tests, data sets and architectures."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def rank(
 
 
 def blank_single_places(ranks: pd.DataFrame) -> pd.DataFrame:
-    """Return ranks as they are shown: a measure that stands alone in its domain has no rank and no place.
+    """Return ranks for display; a single measure of a domain has no rank.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ def rank_table(
     chosen = chosen[_counts(chosen, tests, qualities)]
     chosen = chosen[_has_pooling(chosen, pooling)]
     if chosen.empty:
-        raise ValueError("results must hold scores of the tests and qualities asked for, got none")
+        raise ValueError("results must hold scores of the requested tests and qualities, got none")
     if chosen.duplicated([*CELL, "measure"]).any():
-        raise ValueError("results must hold each score of a measure once, got some again")
+        raise ValueError("results must hold each score of a measure once, got duplicates")
     # Scores that differ by rounding alone are equal.
     rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
     ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)

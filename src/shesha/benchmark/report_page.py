@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from shesha.benchmark.store import Store
 
 _FEW = (
-    "A rank rests on the tests, data sets and networks that were run, and on few models of each: intervals of ranks "
-    "are wide. A measure that leads here need not lead on other data."
+    "Ranks depend on the tests, data sets and networks that were run, with few models of each, so "
+    "intervals of ranks are wide. A measure that ranks first here may not rank first on other data."
 )
 
 
@@ -31,13 +31,16 @@ _HEADS = {
     "missing": "without a score",
 }
 _SCORES = (
-    Explained("rank", "Place among the measures in one test on one data set and network: 1 is best.", "benchmark.md"),
-    Explained("spearman", "Rank correlation of how far apart the measure puts two models and how much they differ in "
-              "what the test asks: 1 is best, 0 is chance.", "benchmark.md"),
-    Explained("auprc", "How well the measure tells pairs of models of one group from pairs of two: 1 is best, chance "
-              "is the share of pairs of one group.", "benchmark.md"),
-    Explained("conformity", "Share of comparisons of two pairs in which the one that should be closer is: 1 is best, "
-              "0.5 is chance.", "benchmark.md"),
+    Explained("rank", "Place among the measures in one test on one data set and network; 1 is best.", "benchmark.md"),
+    Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
+    "difference that the "
+    "test defines; 1 is best, 0 is chance.", "benchmark.md"),
+    Explained("auprc", "Area under the precision-recall curve for pairs of models of the same group; 1 is best, "
+    "chance is "
+    "the share of such pairs.", "benchmark.md"),
+    Explained("conformity", "Share of comparisons of two pairs in which the pair that should be closer is closer; 1 is "
+    "best, 0.5 "
+    "is chance.", "benchmark.md"),
 )  # fmt: skip
 
 
@@ -45,7 +48,7 @@ def report_page(
     store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Page:  # fmt: skip
-    """Return what a store holds as the sections of a page.
+    """Return the content of a store as sections of a page.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ def report_page(
     found = gather(store, of)
     return Page(
         title=title,
-        question="Which measure of similarity does best where the answer is known?",
+        question="Which similarity measure performs best in tests with known answers?",
         answer=(_answer(found.ranks),),
         numbers=()
         if found.ranks is None
@@ -91,11 +94,11 @@ def _answer(ranks: pd.DataFrame | None) -> str:
         return "No test is complete yet."
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
     if len(overall) == 1:
-        return f"{overall.index[0]} was run alone: a single measure has no rank. Run others on the same models."
+        return f"Only {overall.index[0]} was run, and a single measure has no rank. Run others on the same models."
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
     chance = (len(overall) + 1) / 2
     return (
-        f"Best mean ranks over the domains: {best}, of {len(overall)} measures; by chance each would have {chance:g}."
+        f"Best mean ranks over the domains: {best}, of {len(overall)} measures; by chance, each would have {chance:g}."
     )
 
 
@@ -113,4 +116,4 @@ def _tests(found: Gathered) -> Iterator[Section]:
 def _published_sections(ranks: pd.DataFrame) -> list[Section]:
     if ranks.empty:
         return []
-    return [Section("Ranks beside the published ones", (as_table(_measure_first(ranks), "Ranks"),))]
+    return [Section("Ranks compared with the published ones", (as_table(_measure_first(ranks), "Ranks"),))]

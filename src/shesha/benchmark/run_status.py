@@ -1,4 +1,4 @@
-"""How far a run is, and which of its comparisons have no value or rest on fewer rows."""
+"""The status of a run, and its comparisons without a value or with fewer rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS = (
 
 
 def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
-    """Return how far each test is: models and comparisons, done, failed and in all.
+    """Return the status of each test: models and comparisons, done, failed and in total.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _layer_count(
 
 
 def failures(store: Store) -> str:
-    """Return why comparisons have no value, a line per network and reason; empty if all have one."""
+    """Return reasons for missing values, one line per network and reason; empty if there are none."""
     counts: dict[tuple[str, str, str], int] = {}
     for place, cell in _cells(store, lambda cell: cell.value is None):
         line = (place, general(cell.reason), cell.measure)
@@ -131,7 +131,7 @@ def failures(store: Store) -> str:
 
 
 def describe_missing_rows(store: Store) -> str:
-    """Return how many comparisons leave out rows without a direction, a line per network; empty if none does."""
+    """Return how many comparisons leave out rows without a direction, one line per network; empty if none."""
     left_out: dict[tuple[str, str], list[int]] = {}
     for place, cell in _cells(store, lambda cell: cell.value is not None and cell.rows_left_out > 0):
         left_out.setdefault((place, cell.measure), []).append(cell.rows_left_out)

@@ -1,4 +1,4 @@
-"""Running a suite: train what is missing, compare what is missing, write every number the moment it is there."""
+"""Run a suite: train and compare what is missing, and store each number at once."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Run:
         return waiting.popleft() if waiting else None
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Write what came out."""
+        """Store the result of a job."""
         if job.call is worker_tasks.train:
             self.store.add_model(self._models[job.key], result)
             self._trained[result.key] = result
@@ -141,7 +141,7 @@ class Run:
         return float(sum(cell.seconds for cell in result))
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Write why there is no model, or why there are no comparisons."""
+        """Store the reason for a missing model or missing comparisons."""
         if job.call is worker_tasks.train:
             self.keep_result(job, Trained(job.key, None, 0.0, reason))
             return

@@ -1,4 +1,4 @@
-"""How well values of a measure agree with what is known of the models: pure functions of numbers.
+"""Scores of the agreement of a measure with the known answer: pure functions of numbers.
 
 Throughout, `closer` says whether 'higher' or 'lower' values of the measure mean more similar.
 """
@@ -41,7 +41,7 @@ NamePair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Quality:
-    """A score, what it rests on, and why it is missing."""
+    """A score, its number of values, and the reason if it is missing."""
 
     value: float
     """NaN if the data cannot give it; then there is a reason."""
@@ -54,7 +54,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Correlation(Quality):
-    """A rank correlation and the chance of one as strong."""
+    """A rank correlation and its p-value."""
 
     p_value: float = float("nan")
 
@@ -149,7 +149,7 @@ def _families(
 
 
 def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Area under the precision-recall curve of telling pairs within a group by their closeness.
+    """Area under the precision-recall curve for pairs within a group, by closeness.
 
     The sum of precision times step in recall over the distinct values (average precision); 1 is perfect, chance is
     about the share of pairs within. NaNs are dropped and counted; an empty side gives NaN.
@@ -165,7 +165,7 @@ def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
 
 
 def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Share of the combinations of a pair within and a pair between whose pair within is strictly closer.
+    """Share of combinations of a within-group and a between-group pair with the former strictly closer.
 
     From 0 to 1, chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
     """
@@ -211,7 +211,7 @@ def groups(
 
 
 def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: bool) -> LayerScores:
-    """Whether layers are the less similar the farther apart they are, in one model.
+    """Score whether layers of one model are less similar the farther apart they are.
 
     Seen from layer i, of two layers on the same side the nearer one must not be less similar; ties are no violation.
     Correlations are positive if similarity falls with distance. `pooled` takes the pairs i < j together;
@@ -246,7 +246,7 @@ def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bo
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
             return float(values[one])
-    raise ValueError(f"values must hold every pair that the test needs (NaN where there is none), got none for {pair}")
+    raise ValueError(f"values must hold every pair that the test needs (NaN if missing), got none for {pair}")
 
 
 def _vector(values: ArrayLike, name: str) -> Vector:
@@ -280,9 +280,9 @@ def _group_pairs(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[Na
 
 def _too_small(own: str, groups: Mapping[str, Sequence[str]]) -> str:
     if len(groups) < 2:
-        return f"group {own} is the only one: no pairs between groups"
+        return f"{own} is the only group, so there are no pairs between groups"
     n = len(groups[own])
-    return f"group {own} has {n} model{'s' * (n != 1)}: no pairs within" if n < 2 else ""
+    return f"group {own} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
 
 
 def _order_quality(stretches: Sequence[Vector]) -> Quality:

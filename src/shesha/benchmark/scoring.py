@@ -1,4 +1,4 @@
-"""Which pairs of models each test needs of a measure, and how its values are scored."""
+"""Pairs of models that each test needs, and the scoring of their values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ BY_LAYERS = ("conformity", "spearman")
 
 
 class Compared(Protocol):
-    """What scoring needs to know of a measure."""
+    """Properties of a measure for scoring."""
 
     @property
     def name(self) -> str:
-        """How the scores call it."""
+        """The name in scores."""
         ...
 
     @property
@@ -82,7 +82,7 @@ def pairs_groups(groups: Mapping[str, Sequence[str]], symmetric: bool) -> list[P
             kinds.label(member, "groups")
     group_of = {member: group for group, members in groups.items() for member in kinds.iterable(members, "groups")}
     if len(group_of) < sum(map(len, groups.values())):
-        raise ValueError("groups must name each model once, got a model again")
+        raise ValueError("groups must contain each model once, got a model twice")
     if symmetric:
         return list(combinations(group_of, 2))
     place = {member: number for number, member in enumerate(group_of)}
@@ -163,7 +163,7 @@ def score_groups(
 def score_layers(
     measure: Compared, values: Values, models: Sequence[Sequence[str]], test_name: str = "layer_monotonicity"
 ) -> list[ScoreRow]:
-    """Score a measure by whether layers are the less similar the farther apart they are; means over the models.
+    """Score a measure by whether layers are less similar the farther apart they are, averaged over models.
 
     `spearman` is the mean over the layers of each model, as the published tables have it, `spearman_pooled` takes all
     pairs of a model's layers at once, as the text of the paper says.

@@ -1,4 +1,4 @@
-"""The store of a run: one SQLite file, one writer, every number written once."""
+"""The store of a run: one SQLite file with one writer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ StoreError = sqlite.StoreError
 
 @dataclass(frozen=True)
 class Entry:
-    """A measure that takes part, as the store knows it."""
+    """A measure of a run, as stored."""
 
     name: str
     version: str
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Trained:
-    """What became of one model: its accuracy, or why there is none."""
+    """The result of training one model: its accuracy, or the reason for none."""
 
     key: str
     accuracy: float | None
@@ -45,7 +45,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Cell:
-    """One comparison: its value, or why there is none."""
+    """One comparison: its value, or the reason for none."""
 
     first: str
     second: str
@@ -89,26 +89,26 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
+        """Run a transaction, all or nothing."""
         with sqlite.transaction(self._connection, self.path):
             yield
 
     @property
     def models_folder(self) -> Path:
-        """Where the trained models are: beside the store, as every worker sees it, wherever that was started."""
+        """The folder of the trained models next to the store, as an absolute path."""
         return self.path.absolute().with_name(self.path.name + ".models")
 
     def about(self) -> dict[str, str]:
-        """Return what the store says of itself: layout, suite, library version."""
+        """Return the metadata of the store: layout, suite, library version."""
         return sqlite.about(self._connection)
 
     def describe(self, **values: str) -> None:
-        """Write what the store says of itself."""
+        """Write the metadata of the store."""
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", values.items())
 
     def plan(self, models: Mapping[str, Model]) -> None:
-        """Write which model, by key, stands for which place of the suite."""
+        """Write the key of the model for each place of the suite."""
         rows = [(*model_place(model), key) for key, model in models.items()]
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -118,7 +118,7 @@ class Store:
         return {tuple(row[:6]): row[6] for row in self.query("SELECT * FROM plan")}
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """Write which measures take part; of one that is there in another version, the new one counts from now on."""
+        """Write the measures of a run; a new version of a measure replaces the earlier one."""
         rows = [(one.name, one.version, one.closer, int(one.symmetric)) for one in entries]
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
@@ -129,7 +129,7 @@ class Store:
         return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in found]
 
     def add_model(self, model: Model, trained: Trained) -> None:
-        """Write what became of a model; one that failed before may be replaced."""
+        """Write the result of training a model; earlier failures are replaced."""
         row = (
             trained.key,
             str(model),
@@ -142,7 +142,7 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO model VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def models(self) -> dict[str, Trained]:
-        """Return what became of the models, by key."""
+        """Return the results of training, by key."""
         found = self.query("SELECT key, accuracy, seconds, reason FROM model")
         return {
             key: Trained(key, self._number(accuracy), self._number(seconds), reason)
@@ -150,13 +150,13 @@ class Store:
         }
 
     def add_cells(self, cells: Iterable[Cell]) -> None:
-        """Write comparisons; one that is there already stays as it is."""
+        """Write comparisons; existing ones are kept."""
         rows = [astuple(cell) for cell in cells]
         with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO cell VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def stored_comparisons(self) -> set[tuple[str, str, str, str]]:
-        """Return the comparisons that are there: first, second, measure, version."""
+        """Return the stored comparisons: first, second, measure, version."""
         return set(self.query("SELECT first, second, measure, version FROM cell"))
 
     def cells(self, measure: str, version: str) -> dict[tuple[str, str], Cell]:
@@ -174,24 +174,24 @@ class Store:
         return int(removed)
 
     def add_differences(self, differences: Iterable[Difference]) -> None:
-        """Write how much outputs differ."""
+        """Write differences of outputs."""
         rows = [astuple(difference) for difference in differences]
         with self.transaction():
             self._connection.executemany("INSERT OR IGNORE INTO output VALUES (?, ?, ?, ?, ?)", rows)
 
     def differences(self) -> dict[tuple[str, str], Difference]:
-        """Return how much outputs differ, by pair of models."""
+        """Return differences of outputs, by pair of models."""
         return {row[:2]: Difference(*row) for row in self.query("SELECT * FROM output")}
 
     def query(self, text: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Read anything else."""
+        """Run any other query."""
         with sqlite.reading(self.path):
             return self._connection.execute(text, tuple(values)).fetchall()
 
     def _number(self, value: Any) -> Any:
         """Return a number that was read, NULL being none; SQLite keeps whatever another program writes."""
         if not isinstance(value, int | float | None):
-            raise sqlite.damaged(self.path, f"{value!r:.40} in the place of a number")
+            raise sqlite.damaged(self.path, f"{value!r:.40} instead of a number")
         return value
 
 
@@ -202,13 +202,13 @@ def model_place(model: Model) -> Place:
 
 
 def require_place(path: Path) -> None:
-    """Refuse a path where no store can be, before anything is written."""
+    """Refuse a path that cannot be a store, before anything is written."""
     sqlite.require_place(path, LAYOUT.writer)
 
 
 @contextmanager
 def lock_run(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep other runs off a store; the lock goes with the process, however it ends."""
+    """Lock a store against other runs; the lock ends with the process."""
     require_place(path)
     with runs.lock_for_writing(path, wait=wait):
         yield

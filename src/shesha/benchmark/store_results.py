@@ -1,4 +1,4 @@
-"""From the numbers in a store to the scores of the measures."""
+"""Scores of the measures from the numbers in a store."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
         return load_suite(name)
     except ValueError as error:
         raise StoreError(
-            f"store must belong to a suite of the library, got {store.path} of suite {name!r}: "
-            "give your suite with --suite module:name, or as `of` in Python"
+            f"store must belong to a suite of the library, got {store.path} of suite {name!r}; pass your suite "
+            "with --suite module:name, or as `of` in Python"
         ) from error
 
 
@@ -196,7 +196,7 @@ def runtimes(store: str | Path | Store) -> pd.DataFrame:
 
 
 def comparisons(store: str | Path | Store) -> pd.DataFrame:
-    """Return every comparison: the two models and layers, the measure, its value, seconds, or why there is none.
+    """Return every comparison: models, layers, measure, value, seconds, or the reason for a missing value.
 
     `rows_left_out` counts the rows without a direction that were left out for a measure that needs one; row numbers in
     a reason count the others.

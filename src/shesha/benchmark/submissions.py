@@ -1,4 +1,4 @@
-"""Results of one measure in one suite as a file: scores, the code behind them, versions and seeds."""
+"""Submissions: results of one measure in one suite as a file, with code hash, versions and seeds."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def submit(
         chosen = [entry for name, entry in known.items() if not measures or name in measures]
         submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
     if not submissions:
-        raise ValueError("store must hold a test that is complete, got none")
+        raise ValueError("store must hold at least one complete test, got none")
     place = target / _file_name(planned.name)
     place.mkdir(parents=True, exist_ok=True)
     written = []
@@ -206,7 +206,7 @@ def _without_each(cast: Cast) -> Iterator[Cast]:
 
 
 def training_influences(value: float, left: Collection[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """How far each training moves a score, by the jackknife; empty where it cannot be said."""
+    """Influence of each training on a score, by the jackknife; empty if unknown."""
     without = np.array([float(one) for one in left], dtype=np.float64)
     if not len(without) or not np.isfinite(without).all() or not np.isfinite(value):
         return np.empty(0)

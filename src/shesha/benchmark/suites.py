@@ -1,4 +1,4 @@
-"""The suites: which networks on which data take part in which tests."""
+"""Suites: networks and data sets, with their tests."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Suite:
         places = [(task.domain, task.dataset, task.architecture) for task in self.tasks]
         for task, place in zip(self.tasks, places, strict=True):
             if places.count(place) > 1:
-                raise ValueError(f"tasks must differ in domain, data set or architecture, got {task} repeatedly")
+                raise ValueError(f"tasks must differ in domain, data set or architecture, got {task} more than once")
 
     def choose_tasks(
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
@@ -129,7 +129,7 @@ def _groups(
 
 
 def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **changes: Any) -> Task:
-    """Return the task of a network on a data set of a domain, with what these declare.
+    """Return the task of a network on a data set of a domain, with their declarations.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ _OPTIONS: dict[str, dict[str, dict[str, Plain]]] = {
 
 
 def suite(name: str) -> Suite:
-    """Return a suite: 'small' runs on a laptop, 'paper' is the benchmark as published; or one of your own.
+    """Return a suite: 'small' for a laptop, 'paper' as published, or your own.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Results as tables: in the layout of the paper, as Markdown, and compared with the published values."""
+"""Results as tables: in the layout of the paper, as Markdown, and compared with published values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
     if stars is not None and not (
         kinds.frame(stars, "stars").index.equals(frame.index) and stars.columns.equals(frame.columns)
     ):
-        raise ValueError("stars must have the rows and columns of frame, got others")
+        raise ValueError("stars must have the rows and columns of frame, got different ones")
     values = frame.to_numpy(dtype=float)
     marks = np.full(values.shape, "", dtype=object) if stars is None else stars.to_numpy()
     head = [*map(str, frame.index.names), *("<br>".join(filter(None, _levels(column))) for column in frame.columns)]
@@ -112,7 +112,7 @@ def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
 
 
 def agreement(own: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Compare one's own results with the published ones, column by column of the tables.
+    """Compare your results with the published ones, column by column.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | N
         if name in ("quality", "dataset", "architecture") or chosen[name].nunique() > 1
     ]
     if chosen.duplicated([*levels, "measure"]).any():
-        raise ValueError("results must hold each score of a measure once, got some again")
+        raise ValueError("results must hold each score of a measure once, got duplicates")
     chosen = chosen.assign(type=chosen["measure"].map(measure_type))
     found = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
     seen = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}

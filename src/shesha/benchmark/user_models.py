@@ -1,4 +1,4 @@
-"""The tests on representations that a user brings: checked, compared with shared views, scored."""
+"""The tests on your own representations: checks, comparisons with shared views, and scores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Found:
     rows_left_out: dict[str, list[int]] = field(default_factory=dict)
 
     def note(self, measure: str) -> str:
-        """Say what was left out to get the values."""
+        """Return a note on rows that were left out."""
         rows = self.rows_left_out.get(measure)
         return f"rows without a direction left out of {len(rows)} comparisons, up to {max(rows)}" if rows else ""
 
@@ -79,7 +79,7 @@ def score_by_groups(
     }
     everything = {name: model for models in members.values() for name, model in models.items()}
     if len(everything) < sum(map(len, members.values())):
-        raise ValueError("groups must name each model once, got a name again")
+        raise ValueError("groups must contain each model once, got a name twice")
     _require_same_rows(everything, "groups")
     cast = Cast({group: tuple((name,) for name in models) for group, models in members.items()})
     return _score(test, cast, everything, measures, seed)

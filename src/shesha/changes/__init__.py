@@ -1,4 +1,4 @@
-"""What did changing a model change: layer by layer, compared with the noise of encoding the same inputs again."""
+"""What a change of a model changed, layer by layer, compared with the noise of re-encoding."""
 
 from shesha.changes.diff import diff
 from shesha.changes.row_map import explore

@@ -1,4 +1,4 @@
-"""What kind of change it was in the layer that is looked at, and what it did to classes."""
+"""The kind of change in the examined layer, and its effect on classes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from shesha.support.types import Array, Index, Labels, Seed
 
 _MOST_CLASSES = 30
 _LEAST_ROWS = 5
-"""Of a class: fewer have hardly a mean."""
+"""Fewest rows of a class."""
 Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 
 
 def what_changed(
     layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
 ) -> Details:
-    """Return the kind of change, the classes that moved, and how well they are told apart.
+    """Return the kind of change, the classes that moved, and their separability.
 
     Without labels only the first, and nothing where all rows are equal.
     Classes of fewer than five rows take no part; more than 30 classes are not compared.

@@ -1,4 +1,4 @@
-"""What did changing a model change: the function that users call."""
+"""What a change of a model changed: the user function."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Evidence is drawn for its subsets alone; its permutations, which few groups do not allow, go unused."""
+"""Only the subsets of the evidence are used, not its permutations, which few groups do not allow."""
 _LOOKED_AT = 5000
-"""Rows among which those are looked for that moved: the work grows with their square."""
+"""Most rows searched for those that moved, because the work grows with their square."""
 _MOVED = 50
-"""Rows that are listed, of those that moved most."""
+"""Number of listed rows that moved most."""
 
 
 def diff(
@@ -70,7 +70,7 @@ def diff(
     seed: Seed = 0,
     layer_axis: LayerAxis = "guess",
 ) -> Diff:
-    """Say which layers a change (fine-tuning, quantising, an upgrade) changed, and whether that is beyond noise.
+    """Report which layers a change (fine-tuning, quantising, an upgrade) changed, beyond the noise of re-encoding.
 
     Layers of one name are put side by side. Each has its change (RDM drift, unbiased CKA, nearest neighbours lost)
     with an interval, the noise floor, and a verdict:
@@ -167,7 +167,7 @@ def diff(
     layer = _layer_to_look_at(list(layers.values()))
     looked_at = draw_rows(rows, _LOOKED_AT, seed)
     if len(looked_at) < len(rows):
-        notes.append(f"Rows that moved were looked for among {len(looked_at):,} of {len(rows):,}, drawn at random.")
+        notes.append(f"Rows that moved were searched among {len(looked_at):,} random rows of {len(rows):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     pair = _layer_pair(layer, sides, looked_at)
     row_labels = label_rows(looked_at, known.get("labels"))
@@ -208,7 +208,7 @@ def _map(
 
 
 def _reasons(layers: Iterable[LayerChange]) -> list[str]:
-    """Say once why layers have no value or no interval, and of which the first is one."""
+    """Return each reason for missing values or intervals once, with the first layer it applies to."""
     found: dict[str, str] = {}
     for one in layers:
         if one.reason:
@@ -232,13 +232,13 @@ def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: i
 
 
 def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: Seed) -> Evidence:
-    """Draw the subsets of the rows that intervals come from; they leave out whole groups."""
+    """Draw the subsets of rows for intervals; they leave out whole groups."""
     design = {name: known[name][scored] for name in ("blocks", "groups") if known.get(name) is not None}
     return Evidence.draw(len(scored), 1, _NO_LEVEL, confidence, seed, design=cast(Design, design))
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
-    """Take the rows that are looked at, of one layer of all encodings."""
+    """Take the examined rows of one layer of all encodings."""
     before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)
@@ -248,6 +248,6 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
 
 
 def _layer_to_look_at(layers: Sequence[LayerChange]) -> str:
-    """Return the last layer that changed, or else the one that changed most: there rows are looked for that moved."""
+    """Return the last changed layer, or the one that changed most, to search for moved rows."""
     beyond = [one.name for one in layers if one.is_beyond_noise]
     return beyond[-1] if beyond else max(layers, key=lambda one: np.nan_to_num(one.change)).name

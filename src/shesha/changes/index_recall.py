@@ -1,4 +1,4 @@
-"""What new queries find among old vectors: as they are, and after maps that have not seen them."""
+"""Recall of new queries among old vectors, directly and after maps fitted on other rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
-"""A map that has seen documents finds these again whatever the queries are, so both halves stay apart."""
+"""A map that has seen documents finds them again for any queries, so the halves are disjoint."""
 _DEALING = 41
 _PANEL = 512
 
@@ -31,7 +31,7 @@ def index_change(
     tolerance: float,
     seed: Seed,
 ) -> IndexChange:
-    """Say whether an index of old vectors may be kept, given new queries.
+    """Decide whether an index of old vectors can be kept for new queries.
 
     Every row is a query once; its true neighbours are those that it has among the new vectors, by cosine.
 
@@ -65,7 +65,7 @@ def index_change(
 def _judge(
     layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
 ) -> IndexChange:
-    """Choose the cheapest way whose loss, at the unfavourable end of its interval, is accepted."""
+    """Choose the cheapest way whose loss is acceptable at the unfavourable end of its interval."""
     best = max(maps, key=lambda one: one.recall)
     whole = floor.recall if floor.recall == floor.recall else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
@@ -76,7 +76,7 @@ def _judge(
 
 
 def _recall(way: str, queries: Matrix, vectors: Matrix, target: Matrix, fold: Index, k: int) -> Recall:
-    """Search within each fold, of which no map has seen a row, and count the neighbours found that are the target's."""
+    """Search within each fold, which no map has seen, and count the true neighbours that are found."""
     parts = [np.flatnonzero(fold == one) for one in range(FOLDS)]
     each = np.concatenate(
         [
@@ -114,7 +114,7 @@ def _other_width(old: Matrix, new: Matrix) -> Recall:
 
 
 def _orthogonal(new: Matrix, old: Matrix, fold: Index) -> Matrix:
-    """Rotate each fold of the queries as fits the other rows best (Schönemann 1966)."""
+    """Rotate each fold of the queries by the best rotation of the other rows (Schönemann 1966)."""
     found = np.empty((len(new), old.shape[1]))
     for k in range(FOLDS):
         out = fold == k
@@ -132,9 +132,9 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 
 
 def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
-    """Return the lowest recall of queries that the unchanged model encoded again."""
+    """Return the lowest recall of queries re-encoded by the unchanged model."""
     if not again:
-        return Recall("re-encodings", float("nan"), reason="none were given: the floor is taken to be 1")
+        return Recall("re-encodings", float("nan"), reason="no re-encodings were given, so the floor is taken as 1")
     found = []
     for one in again:
         rows = one.standard("cosine")

@@ -1,4 +1,4 @@
-"""How far one layer moved, by several measures, with the interval that other rows give."""
+"""The change of one layer, by several measures, with intervals over rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class LayerPair:
-    """A layer of both, and the same layer where nothing changed."""
+    """A layer before and after, and in unchanged encodings."""
 
     name: str
     other: str
@@ -33,7 +33,7 @@ class LayerPair:
 
 
 def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidence) -> LayerChange:
-    """Score a layer by every measure, beside what unchanged encodings give; the first measure decides."""
+    """Score a layer by every measure, compared with unchanged encodings; the first measure decides."""
     values, reasons = drifts(measures, pair.before, pair.after)
     noise = _noise(pair, measures)
     found = []
@@ -57,7 +57,7 @@ def _noise(pair: LayerPair, measures: Sequence[Measure]) -> Matrix:
 
 
 def _interval(measure: Measure, pair: LayerPair, change: float, evidence: Evidence) -> tuple[float, float, str]:
-    """Return the interval of a drift, that of the measure counted from the value of no change, or why there is none."""
+    """Return the interval of a drift, or the reason for none."""
     assert measure.self_value is not None
     if change == 0.0:
         return 0.0, 0.0, ""

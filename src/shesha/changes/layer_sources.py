@@ -1,4 +1,4 @@
-"""From what people have to layers by name: dictionaries, arrays, files, or models and texts."""
+"""Read layers by name from dictionaries, arrays, files, or models and texts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from shesha.support.layer_axis import LayerAxis, layer_sequence, split_layers
 from shesha.views import Rdm, Representation, align_rows, check_named_arrays
 
 ALONE = "representation"
-"""What the only layer is called where nothing names it."""
+"""The name of the only layer, if nothing names it."""
 Side = Mapping[str, Representation]
 
 
 @dataclass(frozen=True)
 class Sides:
-    """All encodings of the same rows, under the names that layers have before the change."""
+    """All encodings of the same rows, under the names of layers before the change."""
 
     before: Side
     after: Side
     again: tuple[Side, ...]
     also: tuple[Side, ...]
     others: Mapping[str, str]
-    """What each layer is called after the change."""
+    """The name of each layer after the change."""
     names: tuple[Names, ...]
-    """Names of the rows, where somebody gave some."""
+    """Names of the rows, if given."""
     notes: tuple[str, ...]
 
     @property
@@ -46,7 +46,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Reader:
-    """How what is given becomes layers."""
+    """Reader of layers from any supported input."""
 
     texts: Sequence[str] | None
     """What models read."""
@@ -59,7 +59,7 @@ class Reader:
         return self.texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward"))
 
     def read(self, given: Any, name: str) -> dict[str, Representation]:
-        """Return the layers of one encoding, checked; `name` is what messages call it."""
+        """Return the checked layers of one encoding; messages use `name`."""
         if self.is_model(given):
             from shesha.extract import encode
 
@@ -76,7 +76,7 @@ class Reader:
         return found
 
     def read_again(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
-        """Return the re-encodings given; of a model, where none are, those that are made here."""
+        """Return the given re-encodings; for a model without any, make them."""
         if again is not None:
             return _many(again, "again")
         if not self.is_model(before):
@@ -113,7 +113,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
 
 
 def _many(given: Any, name: str) -> list[Any]:
-    """Return several encodings as a list; one alone is a mistake that would be read as its layers."""
+    """Return several encodings as a list; refuse a single one, which would be read as its layers."""
     if isinstance(given, Mapping | str | os.PathLike) or hasattr(given, "shape") or hasattr(given, "forward"):
         raise TypeError(f"{name} must be a list of encodings, got a single {type(given).__name__}: put it in a list")
     if not kinds.has_entries(given):
@@ -148,7 +148,7 @@ def _as_mapping(given: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, An
     if isinstance(given, Mapping):
         return split_layers(given, layer_axis)
     if isinstance(given, Rdm):
-        raise TypeError(f"{name} must be features, of which neighbours are looked for, got distances (Rdm)")
+        raise TypeError(f"{name} must be features, because neighbours are searched, got distances (Rdm)")
     layers = layer_sequence(given, name, layer_axis)
     if isinstance(layers, list | tuple) and len(layers) and _is_matrix(layers[0]):
         return dict(enumerate(layers))
@@ -156,14 +156,14 @@ def _as_mapping(given: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, An
 
 
 def _is_matrix(one: Any) -> bool:
-    """Whether it is a layer rather than a row of numbers."""
+    """Whether it is a layer, not a row of numbers."""
     return len(getattr(one, "shape", ())) == 2 or (
         isinstance(one, list | tuple) and len(one) > 0 and isinstance(one[0], list | tuple)
     )
 
 
 def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Return which layer of one side is which of the other, and a note where names did not say so.
+    """Match the layers of the two sides, with a note if names do not match them.
 
     Layers of one name belong together. Where there is none, names that differ by what stands in front of them do
     (adapters and wrappers put prefixes there), then layers of equal number in their order.
@@ -176,16 +176,21 @@ def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str,
     shared = {name: name for name in before if name in set(after)}
     if shared:
         missing = [name for name in (*before, *after) if name not in shared]
-        note = "" if not missing else f"Not compared, being in one of the two only: {_join(missing)}."
+        note = "" if not missing else f"Not compared, because they are in one of the two only: {_join(missing)}."
         return shared, note
     ends = {one: [other for other in after if _same_end(one, other)] for one in before}
     if all(len(found) == 1 for found in ends.values()) and len({found[0] for found in ends.values()}) == len(before):
         return {one: found[0] for one, found in ends.items()}, ""
     if len(before) != len(after):
         raise ValueError(
-            f"before and after must have layers of one name, or equally many, got {_join(before)} and {_join(after)}"
+            f"before and after must share names of layers or have equally many layers, got {_join(before)} and "
+            f"{_join(after)}"
         )
-    note = "" if len(before) == 1 else "Layers have other names before and after: they were matched in their order."
+    note = (
+        ""
+        if len(before) == 1
+        else ("Layers have different names before and after, so they were matched by order; check that this is right.")
+    )
     return dict(zip(before, after, strict=True)), note
 
 

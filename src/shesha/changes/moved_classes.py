@@ -1,4 +1,4 @@
-"""Which classes moved apart or together, compared with shuffled labels."""
+"""Classes that moved apart or together, compared with shuffled labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def class_changes(
     design: Design,
     seed: Seed,
 ) -> tuple[ClassChange, ...]:
-    """Return every pair of classes, and every class with itself, those that moved most surely first.
+    """Return every pair of classes, and every class with itself, in the order of their p-values.
 
     Distances are those over the mean distance between all rows, so that a common scale moves nobody.
 

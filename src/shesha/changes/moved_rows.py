@@ -1,4 +1,4 @@
-"""Which rows moved most: by the neighbours that they lost."""
+"""The rows that moved most, by the neighbours that they lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRIC: Metric = "cosine"
 
 
 def neighbours_lost(before: Representation, after: Representation, k: int, metric: Metric = METRIC) -> Vector:
-    """Return the share of each row's k nearest rows that are others afterwards.
+    """Return the share of each row's k nearest rows that it lost.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def moved_rows(
     k: int,
     most: int,
 ) -> tuple[MovedRow, ...]:
-    """Return the rows that lost most of their neighbours, of equal ones those that moved farther.
+    """Return the rows that lost most neighbours; ties are ordered by distance moved.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What stands for no change: encodings given, or, for files alone, noise of one per cent."""
+"""The noise floor: given re-encodings, or for files alone, noise of one per cent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shesha.changes.layer_sources import Side
 from shesha.views import Representation
 
 SHARE = 0.01
-"""Noise in units of a row's own spread: what running MiniLM in half precision adds to its last layer is 0.9 %."""
+"""Noise as a share of the standard deviation of each row; half precision adds 0.9 % to the last layer of MiniLM."""
 DRAWS = 3
 _NOISE = 21
 
@@ -34,7 +34,7 @@ class NoiseFloor:
 
     @property
     def source(self) -> str:
-        """What stands for no change, in words."""
+        """A description of the noise floor."""
         parts = []
         if self.again:
             parts.append(_count(len(self.again), "re-encoding", "re-encodings"))
@@ -44,14 +44,14 @@ class NoiseFloor:
         return " and ".join(parts) or "noise of 1 % in every row"
 
     def count(self) -> int:
-        """Return how many pairs there are."""
+        """Return the number of pairs."""
         runs = len(self.also) + 1
         return len(self.again) + runs * (runs - 1) // 2 if self.again or self.also else DRAWS
 
     def pairs(
         self, name: str, before: Representation, after: Representation
     ) -> tuple[tuple[Representation, Representation], ...]:
-        """Return the pairs of one layer; the rows of all stand in one order."""
+        """Return the pairs of one layer, with rows in one order."""
         if not (self.again or self.also):
             return tuple((before, add_noise(before, np.random.default_rng([_NOISE, draw]))) for draw in range(DRAWS))
         runs = [after, *(one[name] for one in self.also)]
@@ -59,7 +59,7 @@ class NoiseFloor:
 
 
 def add_noise(one: Representation, rng: np.random.Generator, share: float = SHARE) -> Representation:
-    """Return a representation with Gaussian noise of a share of each row's own spread."""
+    """Return a representation with Gaussian noise, as a share of the standard deviation of each row."""
     rows = one.to_numpy.rows
     spread = rows.std(axis=1, keepdims=True)
     return Representation(rows + share * spread * rng.standard_normal(rows.shape), one.precision)

@@ -1,4 +1,4 @@
-"""Encoding the same inputs again in ways that change nothing of a model: the noise floor of a diff of models."""
+"""Re-encode the same inputs without changing the model, for the noise floor of a diff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.support.types import Array
 
 _BATCH = 32
 WAYS = "other batches and order; half precision"
-"""What the re-encodings differ in."""
+"""The differences between re-encodings."""
 
 
 def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
@@ -39,7 +39,7 @@ def reencodings(model: Any, data: Sequence[Any], options: Mapping[str, Any]) -> 
 
 
 def _half_precision(model: Any) -> Any:
-    """Return a copy of the model in half precision; None for names that transformers does not load."""
+    """Return a copy of the model in half precision; None for models that transformers does not load."""
     import torch
 
     from shesha.extract.pretrained import TIMM, find_source, load_model

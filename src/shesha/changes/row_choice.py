@@ -1,4 +1,4 @@
-"""Which rows are looked at, and what they are called."""
+"""The examined rows, and their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shesha.views import Representation
 
 _FEWEST = 10
 _INDEXED = 5000
-"""Rows of the index that is tried out, drawn at random where there are more."""
+"""Most rows of the test index; of more, random rows."""
 _DRAWING = 31
 _NEIGHBOURS = 10
 
@@ -39,7 +39,7 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
 
 
 def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
-    """Return the rows that have a direction everywhere, and a note if some have none."""
+    """Return the rows that have a direction in all layers, and a note if some have none."""
     usable = np.ones(sides.n_rows, dtype=bool)
     for one in sides.every():
         usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
@@ -47,20 +47,20 @@ def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
     if len(rows) < _FEWEST:
         raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
     left_out = sides.n_rows - len(rows)
-    return rows, [f"Left out: {left_out:,} of {sides.n_rows:,} rows, zero in some layer: they have no direction."] * (
-        left_out > 0
-    )
+    return rows, [
+        f"Left out: {left_out:,} of {sides.n_rows:,} rows, which are zero in some layer and so have no direction."
+    ] * (left_out > 0)
 
 
 def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
-    """Draw so many rows at random, in their order; None: all."""
+    """Draw a number of random rows, in their order; None: all."""
     if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
         return rows
     return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
 
 
 def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:
-    """Return what the rows are called: their texts, their names, or their numbers."""
+    """Return the names of the rows: their texts, names or numbers."""
     if texts is not None:
         if len(texts) != sides.n_rows:
             raise ValueError(f"texts must have one text for each of the {sides.n_rows:,} rows, got {len(texts):,}")
@@ -76,7 +76,7 @@ def label_rows(rows: Index, labels: Array | None) -> list[str]:
 
 
 def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
-    """Return what is given for each row, in the order of the rows; what is None is left out."""
+    """Return arguments with one entry per row, in the order of the rows, without None."""
     there = {name: values for name, values in given.items() if values is not None}
     found = {}
     for name, values in labels_in_order(sides.names, there).items():
@@ -92,7 +92,7 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
 def last_layer(
     sides: Sides, rows: Index, seed: Seed
 ) -> tuple[str, Representation, Representation, list[Representation]]:
-    """Return the vectors that an index holds: those of the last layer, before, after and encoded again."""
+    """Return the vectors of an index: the last layer before, after and re-encoded."""
     name = list(sides.others)[-1]
     taken = draw_rows(rows, _INDEXED, seed)
     before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))

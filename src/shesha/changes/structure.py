@@ -1,4 +1,4 @@
-"""What kind of change it was, and what a task keeps: linear maps and rules, on rows that they have not seen."""
+"""The kind of change and its effect on a task, by linear maps and classifiers on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from shesha.views import Representation
 
 FOLDS = 5
 SAME = 0.99
-"""Share of the variance from which vectors count as the same."""
+"""Share of the variance above which vectors count as equal."""
 LITTLE = 0.9
-"""Share up to which vectors moved a little, or a linear map gives nearly all."""
+"""Share above which vectors moved a little, or a linear map explains nearly all."""
 COLLAPSED = 0.5
-"""Effective rank that is left, at most, of a collapsed representation."""
+"""Largest remaining share of effective rank of a collapsed representation."""
 _DEALING = 51
 
 
 def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
-    """Deal rows, or whole groups, into folds."""
+    """Divide rows, or whole groups, into folds."""
     rng = spawn(seed, _DEALING)
     if groups is None:
         return np.asarray(rng.permutation(n) % FOLDS)
@@ -33,7 +33,7 @@ def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
 def structure_change(
     layer: str, before: Representation, after: Representation, fold: Index, *, beyond_noise: bool
 ) -> StructureChange:
-    """Say what became of the vectors of a layer."""
+    """Describe the change of the vectors of a layer."""
     X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
     with single_threaded_blas():
         # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
@@ -60,13 +60,13 @@ def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noi
 
 
 def _held_out(X: Matrix, Y: Matrix, fold: Index) -> float:
-    """Return the share of the variance of Y that ridge regression on X gives, on rows that it has not seen."""
+    """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
     found = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - found, Y - found) / np.vdot(Y, Y))
 
 
 def _kept(X: Matrix, Y: Matrix) -> float:
-    """Return the share of the variance of Y that X gives up to one scale: a squared cosine."""
+    """Return the share of the variance of Y that X explains up to a scale: a squared cosine."""
     if X.shape != Y.shape:
         return float("nan")
     return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
@@ -75,7 +75,7 @@ def _kept(X: Matrix, Y: Matrix) -> float:
 def separation_change(
     layer: str, before: Representation, after: Representation, codes: Labels, fold: Index
 ) -> SeparationChange:
-    """Say how well a linear rule tells the classes of held-out rows, before and after.
+    """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
 
     Ridge regression on the classes, whose largest answer counts; classes weigh alike.
     """

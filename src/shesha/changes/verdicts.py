@@ -1,4 +1,4 @@
-"""From a change and its noise floor to a verdict, by rules that a simulation holds to their rates."""
+"""Verdicts from a change and its noise floor, by rules with simulated error rates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ UNCHANGED = 1e-9
 REPLACED = 0.5
 """Drift halfway to that of unrelated geometries, which is 1."""
 MARGIN = 2.0
-"""How far beyond the largest of fewer a change must be: fewer draws miss more of what noise does."""
+"""Factor on the largest drift of fewer re-encodings, because fewer draws underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:
-    """Return what a change must pass to be more than noise.
+    """Return the limit that a change must exceed to be more than noise.
 
     Of 19 unchanged encodings or more it is the largest one: another passes it in 5 % of cases or less. Of fewer it
     is twice the largest.
@@ -37,7 +37,7 @@ def noise_limit(noise: Sequence[float]) -> float:
 
 
 def judge(change: float, low: float, limit: float) -> Verdict:
-    """Return the verdict of a layer: `low` is the lower end of the interval of its change.
+    """Return the verdict of a layer, given the lower end of the interval of its change.
 
     Examples
     --------

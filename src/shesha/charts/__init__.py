@@ -1,4 +1,4 @@
-"""Pictures: plain arrays in, matplotlib Axes out. Nothing here knows a result; results draw themselves with these."""
+"""Pictures: plain arrays in, matplotlib Axes out. Results draw themselves with these functions."""
 
 from __future__ import annotations
 

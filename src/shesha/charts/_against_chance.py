@@ -1,4 +1,4 @@
-"""Things with two numbers each, and what both numbers would be by chance."""
+"""A scatter plot of two scores with their chance levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAMED = 30
-"""Up to this many things are named."""
+"""Largest number of named points."""
 
 
 def against_chance(
@@ -24,7 +24,7 @@ def against_chance(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each thing as a dot, and what chance gives for it as a hollow one, joined by a thin line.
+    """Draw each point with its chance level as a hollow point, joined by a thin line.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Values against other values of the same things."""
+"""Scatter plots of two values of the same items."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CROWD = 500
-"""From this many points on they are drawn small and faint."""
+"""Number of points above which they are drawn small and faint."""
 
 
 def agreement(
     x: Vector, y: Vector, groups: Sequence[str], *, labels: tuple[str, str] = ("", ""), ax: Axes | None = None
 ) -> Axes:
-    """Draw values against other values of the same things, one colour per group; on the diagonal they are equal.
+    """Draw two values of the same items, one colour per group, with the diagonal.
 
     Parameters
     ----------

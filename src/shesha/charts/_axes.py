@@ -1,4 +1,4 @@
-"""What all pictures share: where they are drawn, how names are printed, and colours."""
+"""Shared parts of pictures: axes, printed names and colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7
 
 
 def pyplot() -> Any:
-    """Import what draws."""
+    """Import matplotlib."""
     return require("matplotlib.pyplot", "plot", "plots need matplotlib")
 
 
@@ -31,7 +31,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def shorten(name: object, most: int = 32) -> str:
-    """Return a name that leaves room for the picture, as matplotlib prints it.
+    """Return a shortened name, as matplotlib prints it.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def boxes(ax: Axes, values: Mapping[str, Vector], colours: Sequence[str], *, lab
 
 
 def legend_of_colours(figure: Any, colours: Mapping[str, str]) -> None:
-    """Tell below a figure what its colours mean."""
+    """Draw a legend of colours below a figure."""
     from matplotlib.patches import Patch
 
     handles = [Patch(facecolor=colour, label=kind) for kind, colour in colours.items()]

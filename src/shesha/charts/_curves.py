@@ -1,4 +1,4 @@
-"""Curves over the same numbers, and the band that chance gives the best of many."""
+"""Curves over the same numbers, with the chance band of the best of many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def curves(
     labels: tuple[str, str] = ("", ""),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw curves over the same numbers, told apart by colour and by dashes.
+    """Draw curves over the same numbers, distinguished by colour and dashes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def curves(
 
 
 def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], threshold: float) -> None:
-    """Draw where the best of all lies by chance: from the 5th to the 95th hundredth, with its threshold.
+    """Draw the chance band of the best of all, from the 5th to the 95th percentile, with its threshold.
 
     Parameters
     ----------

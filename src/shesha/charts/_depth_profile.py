@@ -1,4 +1,4 @@
-"""How far each layer moved, over depth, beside the limit that noise sets."""
+"""The change of each layer over depth, with the limit of noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def depth_profile(
     label: str = "change",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw changes with their intervals on a logarithmic scale, and what noise may reach.
+    """Draw changes with their intervals on a logarithmic scale, and the limit of noise.
 
     Parameters
     ----------
@@ -72,6 +72,6 @@ def depth_profile(
 
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
-    """Return where no change is drawn: a little below the smallest number that there is."""
+    """Return the position of zero change: a little below the smallest number."""
     there = [one for one in (*changes, *limits) if one > _LEAST]
     return min(there, default=_LEAST) / 3

@@ -1,4 +1,4 @@
-"""Drifts beside their thresholds, and over many checks."""
+"""Drifts with their thresholds, and over many checks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WRITTEN = 16
-"""Up to this many columns the values are written into their cells."""
+"""Largest number of columns with values written into the cells."""
 
 
 def heat_map(

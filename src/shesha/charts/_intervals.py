@@ -1,4 +1,4 @@
-"""Scores with their intervals, and what chance alone gives."""
+"""Scores with intervals and chance levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = (("o", "#1f4e79"), ("s", "#c55a11"), ("^", "#009e73"), ("D", "#cc79a7"
 
 @dataclass(frozen=True)
 class Series:
-    """One score of several things: values and the ends of their intervals, NaN where there is none."""
+    """One score of several items: values and ends of intervals, NaN if missing."""
 
     values: Sequence[float]
     lows: Sequence[float]
@@ -34,7 +34,7 @@ def intervals(
     joined: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw scores with their intervals, side by side, and the thresholds that chance alone sets.
+    """Draw scores with their intervals, side by side, with the thresholds of chance.
 
     Parameters
     ----------

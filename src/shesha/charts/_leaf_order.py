@@ -1,4 +1,4 @@
-"""Which rows of a square table stand beside one another."""
+"""The order of the rows of a square table by clustering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shesha.support.types import Matrix
 
 
 def leaf_order(values: Matrix, closer: str) -> list[int]:
-    """Return the places of rows in the order of the leaves of a tree (average linkage), alike ones side by side.
+    """Return the order of rows by the leaves of a tree (average linkage), so that similar rows are adjacent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Things in a plane: near each other where they are alike."""
+"""Maps of items in a plane, near each other if they are similar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def similarity_map(
     title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw things as named points in a plane.
+    """Draw items as named points in a plane.
 
     Parameters
     ----------

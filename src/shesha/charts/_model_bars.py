@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 15
 _STEP = 0.045
-"""Distance of two lines of significance, as a share of the height of the bars."""
+"""Distance between lines of significance, as a share of the height of the bars."""
 
 
 def model_bars(
@@ -28,7 +28,7 @@ def model_bars(
     label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw bars with intervals, the noise ceiling as a band, and lines that join pairs that differ.
+    """Draw bars with intervals, the noise ceiling as a band, and lines between models that differ.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Points = Sequence[tuple[float, float]]
 _LINES = 25
 """Rows that moved most, of which paths are drawn."""
 _CROWD = 500
-"""From this many points on they are drawn small and faint."""
+"""Number of points above which they are drawn small and faint."""
 _CLASSES = len(PALETTE) - 2
 
 

@@ -1,4 +1,4 @@
-"""Spectra: how the variance of representations is shared out among their directions."""
+"""Spectra: the variance of representations by principal direction."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST = 1e-12
-"""Shares below this are rounding, and zeros have no logarithm."""
+"""Smallest drawn share; smaller ones are rounding errors."""
 
 
 def spectra(shares: Mapping[str, Vector], *, ax: Axes | None = None) -> Axes:
-    """Draw shares of the variance against the number of the direction, both logarithmic.
+    """Draw shares of variance against the number of the direction, both logarithmic.
 
     Parameters
     ----------

@@ -249,15 +249,13 @@ def report_command(
 
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
-    """Print ranks; a measure that stands alone has none."""
+    """Print ranks; a single measure has none."""
     from shesha.benchmark.ranks import blank_single_places
 
     shown = blank_single_places(ranks)
     typer.echo(_format_frame(shown))
     if (shown["position"] == "-").any():
-        typer.echo(
-            "shesha: a measure that stands alone has no place: run others on the same models (--measure ReSi)", err=True
-        )
+        typer.echo("shesha: a single measure has no place; run others on the same models (--measure ReSi)", err=True)
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:

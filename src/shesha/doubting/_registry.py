@@ -22,7 +22,7 @@ class Doubting:
     asks: Asks = field(repr=False)
     of: Of
     cheap: bool
-    """Whether it asks for no more than sums over rows, so that it may stand beside a single null."""
+    """Whether it needs only sums over rows, and so is cheap next to a single null."""
 
 
 _marked: dict[str, Doubting] = {}
@@ -39,12 +39,12 @@ def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks]
 
 
 def marked_functions() -> list[Asks]:
-    """Return every marked function, by which stores recognise the code behind doubts."""
+    """Return every marked function; stores use them to recognise changed code."""
     return [one.asks for one in _marked.values()]
 
 
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
-    """All doubts that a subject raises, the largest effect first, and why some could not be looked for."""
+    """All doubts about a subject, the largest effect first, and the reasons for skipped checks."""
     kind = "pair" if subject.is_pair else "rows"
     found, reason = [], ""
     for one in _marked.values():

@@ -1,4 +1,4 @@
-"""Doubts about a rare cluster: a few rows that lie together, far from all others, and carry a score."""
+"""Doubts about a rare cluster: a few rows that lie together, far from all others, and determine a score."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""A cluster that carries less than half of a score does not make it."""
+"""Share of a score above which a cluster determines it."""
 _LEAST_SCORE = 0.1
-"""Scores below this are not doubted: there is nothing to explain."""
+"""Scores below this raise no doubt, because there is nothing to explain."""
 _MOVED = 0.2
-"""Change of CKA that makes a cluster worth naming."""
+"""Change of CKA above which a cluster is reported."""
 _RARE = 0.2
 """Share of the rows up to which clusters are rare."""
 _FEWEST_OTHERS = 12
 _ADVICE = (
-    "A cluster is structure, not scale: controlling for row scale would remove it. If it is real (a rare cell type, a "
-    "rare class), keep it, pass it as labels, and report the score with and without it; if it is technical (doublets, "
-    "a failed batch), leave it out"
+    "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
+    "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
+    "control for row scale, which would remove a real cluster"
 )
 
 
 @dataclass(frozen=True)
 class Carried:
-    """How much of a score a rare cluster carries."""
+    """How much of a score a rare cluster explains."""
 
     score: str
     whole: float
@@ -41,7 +41,7 @@ class Carried:
 
 @doubt("rare cluster")
 def rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together make the score, or most of what linear measures compare."""
+    """A few rows that lie together determine the score, or most of what linear measures compare."""
     rare = rare_rows(subject.clusters[0])
     if not rare.any():
         return None
@@ -51,7 +51,7 @@ def rare_cluster(subject: Subject) -> Doubt | None:
 
 @doubt("rare cluster", of="pair", cheap=True)
 def shared_rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together make two representations alike."""
+    """A few rows that lie together make two representations similar."""
     rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
     if not rare.any():
         return None
@@ -62,7 +62,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
 
 
 def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Rows outside the largest cluster, where all of these together are few; no row otherwise."""
+    """Rows outside the largest cluster, if they are few; otherwise none."""
     outside = labels != np.bincount(labels).argmax()
     few = outside.mean() <= _RARE and (~outside).sum() >= _FEWEST_OTHERS
     return np.asarray(outside & few)
@@ -120,7 +120,7 @@ def _named(subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], f
 def of_cluster(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
     """The doubt that a rare cluster makes a score."""
     text = (
-        f"{len(rows):,} of the rows looked at form a cluster apart from all others; with it {measure} is {whole:.2f}, "
-        f"without it {without:.2f}"
+        f"{len(rows):,} of the checked rows form a cluster apart from all others; with it {measure} is "
+        f"{whole:.2f}, without it {without:.2f}"
     )
     return Doubt("rare cluster", min(1.0, effect), None, text, _ADVICE, rows)

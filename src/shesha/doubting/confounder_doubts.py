@@ -1,4 +1,4 @@
-"""Doubts about what is known of the rows: covariates, groups and labels."""
+"""Doubts about known properties of the rows: covariates, groups and labels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
-"""Share of a score, and least part of it, that a covariate must explain to be named."""
+"""Share of a score, and smallest amount, that a covariate must explain to be reported."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """Something known about the rows explains which are close."""
+    """A covariate explains which rows are close."""
     headline = subject.headline
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
     found = [Explained(headline, quantity[subject.places], name) for name, quantity in subject.known.items()]
@@ -44,10 +44,10 @@ def label_confounding(subject: Subject) -> Doubt | None:
     found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
     if found:
         strength, p_value, name = max(found)
-        text = f"classes are confounded with {name} (association {strength:.2f}): no score separates the two"
+        text = f"classes are confounded with {name} (association {strength:.2f}), so no score separates the two"
         advice = (
-            f"Compare classes within {name}: pass it as blocks= or covariates=; if each class has its own {name}, "
-            "pass it as groups=, but no analysis can separate the two"
+            f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
+            "pass it as groups=; no analysis can then separate the two"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
@@ -55,8 +55,8 @@ def label_confounding(subject: Subject) -> Doubt | None:
         return None
     text = "classes follow the order of the rows, so batches or drift along it look like class differences"
     advice = (
-        "Pass the batch, session or plate as covariates=; if rows were only sorted by class, shuffle them or pass "
-        "order=False"
+        "Pass the batch, session or plate as covariates=. If rows were only sorted by class, shuffle them or "
+        "pass order=False"
     )
     # All that the classes explain could be the order's.
     effect = Explained(subject.headline, here, "classes").effect
@@ -64,7 +64,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
 
 
 def _association(classes: Labels, quantity: Vector | Labels) -> tuple[float, float]:
-    """How far a quantity tells the class, from 0 to 1, beyond chance, and its p-value."""
+    """Association of a quantity with the class, from 0 to 1, beyond chance, and its p-value."""
     from scipy.special import chdtrc, fdtrc
 
     n, n_classes = len(classes), int(classes.max()) + 1

@@ -1,4 +1,4 @@
-"""What could be wrong with a conclusion about representations?"""
+"""Check what could be wrong with a conclusion about representations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def doubts(
     metric: Metric = "cosine",
     seed: int = 0,
 ) -> Doubts:
-    """Look for what could make the geometry of a representation look like more, or less, than it is.
+    """Check for problems that make the geometry of a representation look better or worse than it is.
 
     A doubt is ranked by how much of the headline, the feature split of at most 256 rows in four stretches, changes
     when its cause is taken away: rows exchanged with their neighbours, copies left out, columns standardised, what a
@@ -90,7 +90,7 @@ def doubts(
     X, lengths = _alone(X)
     found = rows_or_distances(X, "X", min_rows=1)
     if not isinstance(found, Rows):
-        raise TypeError("X must be features, of which halves can be taken, got distances between rows")
+        raise TypeError("X must be features, which can be divided into halves, got distances between rows")
     source, n = found, len(found)
     y, groups = align_all_labels(found, {"y": y, "groups": groups}).values()
     covariates = _align_covariates(found, covariates)
@@ -125,7 +125,7 @@ def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
 def _align_covariates(
     rows: Rows, covariates: ArrayLike | Mapping[str, ArrayLike] | None
 ) -> ArrayLike | Mapping[str, ArrayLike] | None:
-    """Return columns, or each of several, in the order of the rows."""
+    """Return covariates in the order of the rows."""
     if isinstance(covariates, Mapping):
         return align_all_labels(rows, covariates)
     found: ArrayLike | None = align_labels(rows, covariates, "covariates")
@@ -144,8 +144,7 @@ def find_doubts(
     dependence: Dependence | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
-    """Look for doubts about finite rows that all have a direction; `dependence` may be known already, `numbers` are
-    those of the rows where some were left out."""
+    """Check rows that all have a direction; `numbers` are row numbers if some rows were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
@@ -160,9 +159,9 @@ def find_pair_doubts(
     dependence: Dependence | None = None,
     only_cheap: bool = False,
 ) -> Doubts:
-    """Look for doubts about two representations of the same rows; of distances nothing can be told."""
+    """Check two representations of the same rows; distance matrices cannot be checked."""
     if any(side.has_distances_only for side in sides):
-        return Doubts((), reason="distances between rows have no features to look at")
+        return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
     bad = np.unique(np.concatenate([_find_undirected(source, "cosine") for source in sources]))
     kept = np.setdiff1d(np.arange(len(sources[0])), bad)
@@ -178,21 +177,21 @@ def find_pair_doubts(
 def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
     found, reason = raise_doubts(subject, only_cheap=only_cheap)
     if subject.n_distinct < _FEWEST:
-        reason = f"only {subject.n_distinct} of the {len(subject.places):,} rows looked at differ"
+        reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows differ"
     return Doubts(found, headline, subject.value, len(subject.places), reason)
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:
-    """Why nothing can be told of so few rows, or features where these count."""
+    """The reason why so few rows, or features, cannot be checked."""
     n, d = shape
     needed, given = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
-    return f"they need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{given}"
+    return f"checks need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{given}"
 
 
 def check_known_quantities(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
 ) -> dict[str, Vector | Labels]:
-    """What is known about each row, by name: numbers as floats, labels as codes."""
+    """Covariates of each row by name: numbers as floats, labels as codes."""
     found: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
         for name, one in covariates.items():

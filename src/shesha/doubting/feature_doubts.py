@@ -1,4 +1,4 @@
-"""Doubts about features: a few that decide, a common offset, copies, axes that were made uncorrelated."""
+"""Doubts about features: a few that dominate, a common offset, duplicates, decorrelated axes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST = 0.5
-"""Share of the distances that makes a few coordinates worth naming."""
+"""Share of the distances above which a few coordinates are reported."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Features from which on half is much, and the share that is much of fewer."""
+"""Number of features above which half of the distances is much, and the share that is much for fewer."""
 _FEW = 0.02
-"""Share of the features that is few, however gradually they fall off."""
+"""Share of the features that counts as few."""
 _ROGUE, _APART = 3, 2.0
-"""Features that are few among any ten times as many, if each holds so many times what the next one holds."""
+"""Features that count as few among ten times as many, if each holds this many times the share of the next."""
 _MOVED = 0.1
-"""Change of a score below which a few features or copies make no difference."""
+"""Change of a score below which a few features or duplicates do not matter."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine beyond which cosines say little, and the change of a score that makes a smaller one worth naming."""
+"""Mean cosine above which cosines carry little information, and the change of a score for smaller ones."""
 _COPY, _COPIES = 0.95, 0.1
-"""Correlation of copies, noise and all, and the share of the columns that must have one."""
+"""Correlation of duplicates with noise, and the share of the columns that must have a duplicate."""
 _ALIKE, _GAP = 0.8, 0.75
-"""Share of the pairs of columns beyond the first correlation that are copies; low rank has pairs of every strength."""
+"""Share of strongly correlated pairs of columns that must be duplicates; low rank gives pairs of every strength."""
 _WIDEST = 1024
-"""Columns that are compared with one another."""
+"""Most columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
-"""Different values that a column must take, and rows, for its copies to be no accident."""
+"""Fewest distinct values of a column, and rows, for which duplicates are not accidental."""
 _AXES = 128
 _UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
 _SORTED = 0.9
@@ -37,7 +37,7 @@ _SORTED = 0.9
 
 @doubt("few coordinates")
 def few_coordinates(subject: Subject) -> Doubt | None:
-    """A few features decide the distances."""
+    """A few features dominate the distances."""
     shares = _shares(subject.sample, subject.metric)
     d = len(shares)
     if d < 4:
@@ -55,15 +55,15 @@ def few_coordinates(subject: Subject) -> Doubt | None:
     names = ", ".join(map(str, largest[:5])) + (", ..." if few > 5 else "")
     verb = "holds" if few == 1 else "hold"
     text = (
-        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; with all "
-        f"features in units of their standard deviation the {_score(subject)} becomes {changed:.2f}"
+        f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; "
+        f"with standardised features, the {_score(subject)} becomes {changed:.2f}"
     )
-    advice = "Look at them; standardise the columns, or leave these out, and say so"
+    advice = "Check these features. Standardise the columns or leave these out, and report it"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
 def _n_few(falling: Vector) -> int:
-    """How many of the largest shares are few: one in fifty, or up to three that stand apart from the others."""
+    """How many of the largest shares count as few: one in fifty, or up to three that are far larger than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     held = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
@@ -73,7 +73,7 @@ def _n_few(falling: Vector) -> int:
 
 
 def _shares(sample: Matrix, metric: str) -> Vector:
-    """Share of each feature in what the metric sees."""
+    """Share of each feature in the distances of the metric."""
     if metric == "euclidean":
         found = sample.var(axis=0)
     else:
@@ -90,7 +90,7 @@ def _standardise(sample: Matrix) -> Matrix:
 
 @doubt("offset")
 def offset(subject: Subject) -> Doubt | None:
-    """All rows point the same way, so that angles between them say little."""
+    """All rows point the same way, so angles between them carry little information."""
     if subject.metric == "euclidean":
         return None
     rows = subject.sample
@@ -105,16 +105,16 @@ def offset(subject: Subject) -> Doubt | None:
     if cosine < _NEARLY_PARALLEL and (change < _CHANGED or rows.shape[1] < _WIDE):
         return None
     text = (
-        f"the mean cosine between rows is {cosine:.2f}: a common offset; without it the {_score(subject)} "
+        f"the mean cosine between rows is {cosine:.2f}, a common offset; without it, the {_score(subject)} "
         f"becomes {centred:.2f}"
     )
-    advice = "Centre the columns before cosines are taken, or use a measure that does (CKA, Procrustes); report both"
+    advice = "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes); report both"
     return Doubt("offset", min(1.0, change), None, text, advice)
 
 
 @doubt("copied features")
 def duplicate_features(subject: Subject) -> Doubt | None:
-    """Features that stand in the table more than once agree with themselves across any split."""
+    """Duplicated features agree with themselves across any split."""
     copies = _copies(subject.sample, subject.generator)
     d = subject.sample.shape[1]
     if copies is None:
@@ -128,8 +128,9 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     left = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
     whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
-        f"{100 * share:.0f} % of the features repeat another one (correlation beyond {_COPY:g}), and copies agree "
-        f"across any split of the features; with one of each, the score changes from {whole:.2f} to {left:.2f}"
+        f"{100 * share:.0f} % of the features duplicate another one (correlation above {_COPY:g}), and "
+        "duplicates agree across any split of the features; without duplicates, the score changes from "
+        f"{whole:.2f} to {left:.2f}"
     )
     if abs(whole - left) < _MOVED:
         return None
@@ -137,7 +138,7 @@ def duplicate_features(subject: Subject) -> Doubt | None:
 
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
-    """Features that were compared, and which of them repeat one another, as numbers of groups."""
+    """Features that were compared, and the group of duplicates of each."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -165,7 +166,7 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
 
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
-    """Columns are less correlated than independent ones would be: axes were fitted to these rows."""
+    """Columns are less correlated than independent ones, because axes were fitted to these rows."""
     from scipy.special import chdtr
 
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
@@ -186,16 +187,16 @@ def whitened(subject: Subject) -> Doubt | None:
     equal = spread.max() < 1.05 * spread.min()
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
-        f"the columns are uncorrelated beyond what independence explains: {what}. Halves of such features share "
+        f"the columns are less correlated than independent ones: {what}. Halves of such features share "
         f"nothing by construction: {_score(subject)} {subject.headline.value:.2f}, averaged over rotations "
         f"{averaged:.2f}"
     )
-    advice = "Read basis_averaged_split, which no choice of axes moves, or score the features from before"
+    advice = "Read basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
 
 
 def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
-    """Sums of products of centred columns over all rows, which may lie on disk."""
+    """Sums of products of centred columns over all rows, which may be on disk."""
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
     scale = np.where(is_constant(sample), 1.0, sample.std(axis=0))

@@ -13,17 +13,17 @@ from shesha.doubting.subject import Subject
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Change of CKA that makes a row worth naming."""
+"""Change of CKA above which a row is reported."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""Share of CKA that chance makes, and its size, from which on the value misleads."""
+"""Share of CKA that is due to chance, and the chance level, above which the value misleads."""
 _AT_BEST = 0.01
 _SATURATED = 0.02
-"""A null whose mean is so close to the best value, in units of the distance from the worst, leaves no room."""
+"""Distance of the null mean from the best value, as a share of the range, below which a measure saturates."""
 
 
 @doubt("few rows", of="pair", cheap=True)
 def few_rows(subject: Subject) -> Doubt | None:
-    """A few far rows decide the linear agreement of two representations."""
+    """A few distant rows dominate the linear agreement of two representations."""
     rows, n_far = far_rows_first(subject)
     grams, every = [centred_gram(subject.read(at, rows)) for at in range(2)], np.arange(len(rows))
     whole = linear_cka(grams, every)
@@ -43,33 +43,33 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 
 def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
-    """The doubt that a few rows decide a similarity."""
+    """The doubt that a few rows dominate a similarity."""
     names = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     it = "it" if len(rows) == 1 else "them"
-    text = f"without {names} {measure} is {without:.2f}, with {it} {whole:.2f}"
+    text = f"without {names}, {measure} is {without:.2f}; with {it}, {whole:.2f}"
     # Leaving out each row's product with itself takes away one far row; several have products with one another.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
-    advice = f"Look at {it}; leave {it} out, or use ranks (RSA, neighbours){unbiased}"
+    advice = f"Check {it}. Leave {it} out, or use ranks (RSA, neighbours){unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 
 def width(
     value: float, chance: float, unbiased: Callable[[], float], n_rows: int, widths: tuple[int, ...]
 ) -> Doubt | None:
-    """Most of CKA is what rows matched at random reach on average, as with many features for the rows."""
+    """Most of CKA is its chance level, as with many features per row."""
     if not chance >= max(_LEAST_CHANCE, _MOSTLY * value):
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
     text = (
-        f"rows matched at random reach a CKA of {chance:.2f} on average, for {n_rows:,} rows of {sizes} features; here "
-        f"it is {value:.2f}, and unbiased CKA is {unbiased():.2f}"
+        f"randomly matched rows have a CKA of {chance:.2f} on average, for {n_rows:,} rows of {sizes} "
+        f"features; here it is {value:.2f}, and unbiased CKA is {unbiased():.2f}"
     )
     advice = "Report unbiased CKA, or CKA with its chance level (calibrate=True), or use more rows"
     return Doubt("width", min(1.0, chance), None, text, advice)
 
 
 def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Doubt | None:
-    """Measures whose chance level is their best value for this many rows and features."""
+    """Measures that saturate for this number of rows and features."""
     if not names:
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
@@ -81,7 +81,7 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
 
 
 def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
-    """Of measures with (mean of the null, worst value, best value), those whose null stands at the best value."""
+    """Measures whose null mean is at their best value, given (mean of the null, worst value, best value)."""
     found = []
     for name, (mean, worst, best) in chance.items():
         # Where values have no worst bound, only a null at the best value itself tells.

@@ -1,4 +1,4 @@
-"""What a known quantity of each row could explain of the distances between rows."""
+"""Partial scores: how much of a score a covariate of the rows explains."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from shesha.kernels.ranks import midranks
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_SHUFFLED = 19
-"""Shuffled quantities beside which the given one stands."""
+"""Number of shuffled quantities that the given one is compared with."""
 _FEW_LEVELS = 8
-"""Labels of so many values get a level for each pair of values; of more, whether both agree and a level for each."""
+"""Labels with up to this many values get a level per pair of values; others, agreement and a level per value."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """How much of a score a quantity of each row explains."""
+    """How much of a score a covariate of the rows explains."""
 
     headline: Headline
     quantity: Vector | Labels
     name: str
     clusters: Index | None = None
-    """Labels of rows: what these explain, the quantity does not."""
+    """Cluster labels of rows, which are controlled for first."""
 
     @cached_property
     def partial_score(self) -> float:
-        """The partial score, given the quantity (and the clusters)."""
+        """The partial score, controlling for the quantity (and the clusters)."""
         return self._beyond(self.quantity)
 
     @cached_property
     def whole(self) -> float:
-        """The score, or what clusters leave of it."""
+        """The score, or its partial value controlling for clusters."""
         if self.clusters is None:
             return self.headline.value
         return self.headline.partial_score(functions(self.clusters))
 
     @property
     def effect(self) -> float:
-        """The part of the score that is gone; a score that changes its sign is gone altogether."""
+        """The part of the score that is explained; a score that changes its sign is explained completely."""
         return min(1.0, max(0.0, max(0.0, self._towards(self.whole)) - max(0.0, self._towards(self.partial_score))))
 
     def p_value(self, rng: np.random.Generator) -> float:
-        """Of the loss, beside that of the same quantity in random order."""
+        """p-value of the loss, compared with that of the shuffled quantity."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
         left = np.array([self._towards(self._beyond(self.quantity[order])) for order in orders])
         spread = max(float(left.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
@@ -59,12 +59,12 @@ class Explained:
         return self.headline.partial_score(explaining)
 
     def _towards(self, score: float) -> float:
-        """The score as seen from the side of zero on which the headline is."""
+        """The score, with the sign that makes the target score positive."""
         return float(np.sign(self.headline.value)) * score
 
 
 def functions(quantity: Vector | Labels) -> Matrix:
-    """Functions of pairs of rows, (functions, pairs): what each row adds to its distances, and how far apart both are.
+    """Functions of pairs of rows, (functions, pairs): effects of each row, and the difference of both.
 
     A row that is noisier or shorter than others is farther from all of them, in any half of the features: distances
     are then sums of what their two rows add, and rows that add alike look like geometry.
@@ -88,6 +88,6 @@ def functions(quantity: Vector | Labels) -> Matrix:
 
 
 def _indicators(codes: Index) -> Matrix:
-    """One row per code but the last: their sum is constant."""
+    """One row per code except the last, because their sum is constant."""
     values = np.unique(codes)[:-1]
     return (codes == values[:, None]).astype(np.float64) if len(values) else np.zeros((1, len(codes)))

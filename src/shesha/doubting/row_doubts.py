@@ -1,4 +1,4 @@
-"""Doubts about rows: their order, repeats, a few that decide, a scale that looks like geometry."""
+"""Doubts about rows: order, duplicates, outliers, and a scale that looks like geometry."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Beyond which classes are said to follow the order of the rows."""
+"""Association above which classes are reported to follow the order of the rows."""
 _HALF = 0.5
-"""A fault that explains less than half of a score does not make it."""
+"""Share of a score above which a fault determines it."""
 _HOLDING = 0.75
-"""Share of the squared products of rows whose removal halves what linear measures see of the others."""
+"""Share of the squared inner products of rows above which a few rows dominate linear measures."""
 _LEAST_SCORE = 0.1
-"""Scores below this are not doubted: there is nothing to explain."""
+"""Scores below this raise no doubt, because there is nothing to explain."""
 _SHARED = 0.3
-"""Rank correlation of the scales of two representations from which on they could make them alike."""
+"""Rank correlation of the scales of two representations above which they could make these similar."""
 _DIRECTIONS = 3
-"""Directions in which a row may be long for where it lies."""
+"""Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
-"""Features and rows from which on the scale of a row is one thing and its place another."""
+"""Fewest features and rows for which scale and position of a row can be separated."""
 _LONGEST = 3
-"""Rows that may decide alone, however near the others."""
+"""Number of rows that may dominate alone."""
 _FAR, _MOST_FAR = 3.0, 10
 """Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
 are far together hide one another as long as any of them is left."""
 
 
 _ORDER_ADVICE = (
-    "Series: shift=True, with sessions as blocks=; batches: blocks=; trials of a subject: groups=. Rows that were only "
-    "sorted can be shuffled, the same way everywhere. A drift over all rows defeats every permutation of rows: remove "
-    "it, or pass it as covariates="
+    "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
+    "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
+    "of rows corrects for a drift over all rows: remove it, or pass it as covariates="
 )
 
 
 _ALTERNATION_ADVICE = (
-    "Pass what alternates (the condition, the parity of the row) as within=, or as covariates=. Rows that were only "
-    "interleaved can be shuffled, the same way everywhere"
+    "Pass what alternates (the condition, the parity of the row) as within= or covariates=. If rows were "
+    "only interleaved, shuffle them in the same way everywhere"
 )
 
 
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
-    """Neighbours in the order given are closer than random rows."""
+    """Neighbouring rows are closer than random rows."""
     found = subject.dependence
     if not subject.ordered or not found.has_order:
         return None
@@ -64,25 +64,23 @@ def order(subject: Subject) -> Doubt | None:
         p_value = _order_p_value(subject, classes)
         if p_value > LEVEL:
             return None
-    kept = _advice_to_keep(subject)
-    text = f"neighbouring rows are closer than random ones; exchanged with its neighbour, a row keeps {kept}"
+    score = _neighbour_swapped_score(subject)
+    text = (
+        "neighbouring rows are closer than random ones; with each row replaced by its neighbour, "
+        f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
+    )
     advice = describe_period(found.period) if found.period else _ORDER_ADVICE
-    return Doubt("order", max(0.0, _neighbour_swapped_score(subject)), p_value, text, advice)
-
-
-def _advice_to_keep(subject: Subject) -> str:
-    headline = subject.headline
-    return f"{_neighbour_swapped_score(subject):.2f} of the {headline.name} of {headline.value:.2f}"
+    return Doubt("order", max(0.0, score), p_value, text, advice)
 
 
 def _neighbour_swapped_score(subject: Subject) -> float:
-    """The headline with each row of one side replaced by its neighbour."""
+    """The target score with each row of one side replaced by its neighbour."""
     steps = [_rotate_stretches(subject, step) for step in (1, -1)]
     return float(np.clip(subject.headline.permuted_scores(steps).mean(), -1.0, 1.0))
 
 
 def _rotate_stretches(subject: Subject, step: int) -> Index:
-    """Each row becomes its neighbour within its stretch, the last one the first."""
+    """Replace each row by its neighbour within its stretch, and the last by the first."""
     ends = np.cumsum([0, *(len(window) for window in subject.windows)])
     parts = [np.roll(np.arange(start, stop), -step) for start, stop in pairwise(ends)]
     return np.concatenate(parts)
@@ -90,7 +88,7 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
-    """Every other row is alike: a condition that alternates, or two interleaved batches."""
+    """Every other row is similar: a condition that alternates, or two interleaved batches."""
     found = subject.dependence
     classes = subject.classes_here
     if not subject.ordered or not found.has_alternation or (classes is not None and _classes_alternate(subject)):
@@ -98,14 +96,14 @@ def alternating_order(subject: Subject) -> Doubt | None:
     headline, steps = subject.headline, [_rotate_stretches(subject, step) for step in (2, -2)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     text = (
-        f"neighbouring rows are farther apart than random ones, and every other row is closer; exchanged with the row "
-        f"after the next, a row keeps {kept:.2f} of the {headline.name} of {headline.value:.2f}"
+        "neighbouring rows are farther apart than random ones, and every other row is closer; with each row replaced "
+        f"by the row after the next, {headline.name} is still {kept:.2f} instead of {headline.value:.2f}"
     )
     return Doubt("alternating order", max(0.0, kept), found.alternation_p_value, text, _ALTERNATION_ADVICE)
 
 
 def _classes_alternate(subject: Subject) -> bool:
-    """Whether neighbours are of different classes more often than in random orders: that explains the alternation."""
+    """Whether neighbours have different classes more often than in random orders, which explains the alternation."""
     classes = subject.classes_here
     assert classes is not None
     first, second = pairs_of_places(subject.windows)
@@ -116,21 +114,21 @@ def _classes_alternate(subject: Subject) -> bool:
 
 @doubt("duplicates", of="both", cheap=True)
 def duplicates(subject: Subject) -> Doubt | None:
-    """Rows that repeat others count more than once."""
+    """Duplicated rows count more than once."""
     found = subject.dependence
     if not found.has_repeats:
         return None
     share = min(1.0, len(found.repeated) / found.n_rows + len(found.nearly_repeated) / max(1, found.n_looked_at))
     text = (
         f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
-        f"of {found.n_looked_at:,} looked at nearly repeat another: they count as evidence more than once"
+        f"of {found.n_looked_at:,} checked rows nearly repeat another; duplicates count as evidence more than once"
     )
-    return Doubt("duplicates", share, None, text, "Keep one of each, or pass what they repeat as groups=")
+    return Doubt("duplicates", share, None, text, "Keep one of each, or pass duplicates as groups=")
 
 
 @doubt("few rows")
 def few_rows(subject: Subject) -> Doubt | None:
-    """A few far rows hold most of what linear measures compare."""
+    """A few distant rows dominate what linear measures compare."""
     rows, n_far = far_rows_first(subject)
     centred = subject.read(0, rows)
     centred -= np.median(centred, axis=0)
@@ -143,17 +141,17 @@ def few_rows(subject: Subject) -> Doubt | None:
         share = 1 - float(weighed[few:, few:].sum()) / total if total > 0 else 0.0
         if share >= _HOLDING:
             named = subject.caller_rows(rows[:few])
-            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} hold"
+            names = f"row {named[0]} holds" if few == 1 else f"rows {', '.join(map(str, named))} determine"
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
-            advice = f"Look at them; leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
+            advice = f"Check them. Leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
     return None
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
-    """The longest rows of all, farthest first, and then those that are looked at; with the number of the former.
+    """The longest rows, farthest first, followed by the checked rows; with the number of the former.
 
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
@@ -168,7 +166,7 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
 
 def _alone(subject: Subject, side: int, far: Index) -> Index:
-    """Those of the far rows that lie in no cluster apart from most rows."""
+    """The distant rows that lie in no separate cluster."""
     if not len(far):
         return far
     others = np.setdiff1d(subject.places, far)
@@ -178,7 +176,7 @@ def _alone(subject: Subject, side: int, far: Index) -> Index:
 
 
 def _n_far(lengths: Vector) -> int:
-    """How many of the longest rows may decide: one in fifty, and all that are far, up to a tenth."""
+    """How many of the longest rows may dominate: one in fifty, and all distant ones up to a tenth."""
     n = len(lengths)
     outlying = int((lengths > _FAR * np.median(lengths)).sum())
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
@@ -186,7 +184,7 @@ def _n_far(lengths: Vector) -> int:
 
 @doubt("row scale", of="both")
 def row_scale(subject: Subject) -> Doubt | None:
-    """The length of each row, or how many of its entries are not zero, explains which rows are close."""
+    """The length of each row, or its number of nonzero entries, explains which rows are close."""
     headline = subject.headline
     # In few dimensions the length of a row is much of where it lies, and few rows are told apart by any number.
     narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
@@ -214,14 +212,14 @@ def row_scale(subject: Subject) -> Doubt | None:
         f"{strongest.partial_score:.2f}"
     )
     advice = (
-        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as covariates=; if "
-        "it is technical, remove it first"
+        "Compare with chance(X, keep='row scale'), or pass the scale (depth, length, loudness) as "
+        "covariates=. If the scale is technical, remove it first"
     )
     return Doubt("row scale", strongest.effect, p_value, text, advice)
 
 
 def _lengths_elsewhere(sample: Matrix) -> Vector:
-    """Lengths of the rows but for the few directions that spread the most.
+    """Lengths of the rows without the directions of largest variance.
 
     A row that is long since it lies far along one direction belongs there; a scale lengthens a row in all directions.
     """
@@ -234,7 +232,7 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
 
 
 def _several(labels: Index) -> Index | None:
-    """Labels of clusters, if there is more than one: a cluster is as long as it is far, which is no matter of scale."""
+    """Labels of clusters, if there are several; the distance of a cluster is not a scale."""
     return labels if labels.any() else None
 
 
@@ -251,13 +249,13 @@ def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
         "length of each row": np.linalg.norm(centred, axis=1),
         "sum of each row": sample.sum(axis=1),
         "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
-        "number of entries of each row that are not zero": np.count_nonzero(sample, axis=1).astype(np.float64),
+        "number of nonzero entries of each row": np.count_nonzero(sample, axis=1).astype(np.float64),
     }
     return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
-    """p-value of the number of neighbours of one class, beside random orders."""
+    """p-value of the number of neighbours of one class, compared with random orders."""
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
@@ -266,7 +264,7 @@ def classes_follow_order(subject: Subject, classes: Labels) -> float:
 
 
 def _order_p_value(subject: Subject, classes: Labels) -> float:
-    """p-value of the closeness of neighbours of one class, beside random orders of the rows of each class."""
+    """p-value of the closeness of neighbours of one class, compared with random orders within classes."""
     first, second = pairs_of_places(subject.windows)
     same = classes[first] == classes[second]
     first, second = first[same], second[same]

@@ -1,4 +1,4 @@
-"""What is doubted: rows of one or two representations, and what is known about them."""
+"""The subject of doubts: rows of one or two representations, with covariates."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
-"""Rows of each of the four stretches that the headline is made of."""
+"""Rows of each of the four stretches of the target score."""
 _BLOCK = 1 << 20
 """Numbers that are read at a time."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The rows of one representation, or of a pair, and what is known about each row."""
+    """The rows of one representation, or of a pair, with covariates of each row."""
 
     sides: tuple[Rows, ...]
     metric: Metric
@@ -33,14 +33,14 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """The same of the design that was asked for: it is respected already, but classes may go with it."""
+    """The same for the design, which is respected already but may be confounded with classes."""
     ordered: bool = True
-    """Whether the order of the rows may mean something."""
+    """Whether the order of the rows may be meaningful."""
     seed: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
-    """What the caller has worked out already: 'dependence'."""
+    """Results that the caller already has: 'dependence'."""
     numbers: Index | None = None
-    """What the rows are called, where some were left out."""
+    """Numbers of the rows, if some were left out."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
         """The numbers by which the caller knows some rows."""
@@ -63,7 +63,7 @@ class Subject:
 
     @cached_property
     def places(self) -> Index:
-        """The rows that are looked at."""
+        """Indices of the checked rows."""
         return np.concatenate(self.windows)
 
     @cached_property
@@ -73,7 +73,7 @@ class Subject:
 
     @cached_property
     def n_distinct(self) -> int:
-        """How many of the rows that are looked at differ, on the side where fewer do."""
+        """Number of distinct checked rows, on the side with fewer."""
         return min(len({row.tobytes() for row in sample}) for sample in self.samples)
 
     @cached_property
@@ -100,7 +100,7 @@ class Subject:
 
     @cached_property
     def headline(self) -> Headline:
-        """The score whose change is the effect of a doubt."""
+        """The target score, whose change is the effect of a doubt."""
         if self.is_pair:
             return Headline.from_pair(self.samples[0], self.samples[1], self.metric)
         return self.split(self.sample)
@@ -111,12 +111,12 @@ class Subject:
 
     @property
     def value(self) -> float | None:
-        """The value of the headline, if a doubt asked for it."""
+        """The value of the target score, if a doubt needed it."""
         return self.headline.value if "headline" in self.__dict__ else None
 
     @cached_property
     def clusters(self) -> tuple[Index, ...]:
-        """On each side, the label of the separate cluster of each row that is looked at."""
+        """On each side, the label of the separate cluster of each checked row."""
         return tuple(separate_clusters(sample) for sample in self.samples)
 
     @cached_property
@@ -127,7 +127,7 @@ class Subject:
 
     @cached_property
     def classes_here(self) -> Labels | None:
-        """Classes of the rows that are looked at."""
+        """Classes of the checked rows."""
         return None if self.classes is None else self.classes[self.places]
 
     @property

@@ -1,4 +1,4 @@
-"""The score that doubts are measured against, with all that is needed to ask what remains of it."""
+"""The target score of doubts, with the data to compute what remains of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Representation, SplitHalves
 
 _N_DRAWS = 8
-"""Partitions: their error is shared by a score and by what remains of it."""
+"""Number of partitions; a score and its partial score share their error."""
 _SPANNED = 1e-8
 """Directions that functions of unit length span by less than this are rounding."""
 
@@ -64,7 +64,7 @@ class Headline:
         return np.asarray(np.mean(products, axis=0))
 
     def partial_score(self, explaining: Matrix) -> float:
-        """The score of what functions of pairs, (functions, pairs), do not explain: a partial rank correlation."""
+        """The partial rank correlation, controlling for functions of pairs, (functions, pairs)."""
         centred = explaining - explaining.mean(axis=1, keepdims=True)
         lengths = np.linalg.norm(centred, axis=1)
         used = lengths > 1e-9 * max(1.0, float(lengths.max(initial=0.0)))
@@ -81,7 +81,7 @@ class Headline:
 
 
 def _whole(found: Partition, n: int) -> tuple[Vector, Vector] | None:
-    """Ranks of all pairs of rows: those that a half leaves undefined agree with nothing."""
+    """Ranks of all pairs of rows; pairs that are undefined in a half count as 0."""
     ranked = found.unit_ranks()
     if ranked is None:
         return None

@@ -10,23 +10,23 @@ from shesha.results import Doubt
 from shesha.support.types import Index
 from shesha.views import Representation
 
-_CONSTANT = "Check how the rows were made; constant data have no similarity, stability or neighbours"
+_CONSTANT = "Check how the rows were made. Constant data have no similarity, stability or neighbours"
 _N_NEAREST = 10
-"""Neighbours of a row, as measures of neighbours take them."""
+"""Number of neighbours of a row."""
 _DECIDED = 0.2
-"""Part of a rank correlation, or of the neighbours, that the rule for ties decides: less makes no difference."""
+"""Share of the ranks, or of the neighbours, that the rule for ties decides and that matters."""
 
 
 @doubt("ties")
 def ties(subject: Subject) -> Doubt | None:
-    """Equal distances leave to the rule for ties what ranks or neighbours say."""
+    """With many equal distances, the rule for ties decides ranks or neighbours."""
     found, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
     known = np.sort(found[np.isfinite(found)])
     if len(known) < 2:
         return None
     starts = np.flatnonzero(np.concatenate([[True], np.diff(known) > tolerance]))
     if len(starts) == 1:
-        return Doubt("no variation", 1.0, None, "all distances are equal: there is no geometry to score", _CONSTANT)
+        return Doubt("no variation", 1.0, None, "all distances are equal, so there is no geometry to score", _CONSTANT)
     sizes = np.diff([*starts, len(known)]).astype(np.float64)
     # What ties take of the variance of ranks (Kendall and Gibbons 1990).
     of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
@@ -35,15 +35,16 @@ def ties(subject: Subject) -> Doubt | None:
     if effect < _DECIDED:
         return None
     text = (
-        f"rows take few values, so that distances are equal: the rule for ties decides {100 * of_ranks:.0f} % of the "
-        f"variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} nearest neighbours"
+        f"rows take few values, so many distances are equal; the rule for ties decides {100 * of_ranks:.0f} % "
+        f"of the variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} nearest "
+        "neighbours"
     )
     which = "ranks and neighbours" if of_ranks >= _DECIDED else "neighbours"
-    return Doubt("ties", effect, None, text, f"Prefer measures of features (CKA) to those of {which}, or more features")
+    return Doubt("ties", effect, None, text, f"Use measures of features (CKA) instead of {which}, or use more features")
 
 
 def _undecided(levels: Index, n: int) -> float:
-    """Mean share of the nearest neighbours that another order of equal distances would exchange."""
+    """Mean share of the nearest neighbours that depend on the order of equal distances."""
     k = min(_N_NEAREST, n - 1)
     square = np.full((n, n), np.iinfo(np.intp).max)
     i, j = np.triu_indices(n, k=1)

@@ -1,4 +1,4 @@
-"""The canary of Lightning's Trainer."""
+"""The canary callback of Lightning's Trainer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def lightning_canary() -> type[LightningCanary]:
-    """Return the callback as a class of the library that is installed, which goes by two names."""
+    """Return the callback class for the installed library, which has two names."""
     library = "lightning.pytorch" if find_spec("lightning") is not None else "pytorch_lightning"
     need = "LightningCanary needs lightning (pip install lightning) and torch"
     parts = (LightningCanary, require(library, "torch", need).Callback)
@@ -23,7 +23,7 @@ def lightning_canary() -> type[LightningCanary]:
 
 
 class LightningCanary:
-    """Encodes a canary every k steps of Lightning's Trainer and logs how far it drifted, through its loggers.
+    """Encodes a canary every k steps of Lightning's Trainer and logs its drift.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class LightningCanary:
 
     @property
     def verdicts(self) -> dict[int, Verdict]:
-        """What the monitor said, by step."""
+        """Verdicts of the monitor, by step."""
         return self._watch.verdicts
 
     def on_train_batch_end(self, trainer: Any, pl_module: nn.Module, *_: Any, **__: Any) -> None:
-        """Look at the canary if it is time."""
+        """Check the canary if it is due."""
         step = trainer.global_step
         if not self._watch.is_due(step):
             return

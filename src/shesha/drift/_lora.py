@@ -1,4 +1,4 @@
-"""Random low-rank changes of weights, merged into them."""
+"""Random low-rank changes, merged into weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ATTENTION = (
     *("**.query", "**.key", "**.value", "**.attention.output.dense"),
     *("**.q_lin", "**.k_lin", "**.v_lin", "**.out_lin", "**.c_attn", "**.attn.c_proj", "**.query_key_value"),
 )
-"""What the projections of attention are called in the families of transformers."""
+"""Names of attention projections in the families of transformers."""
 
 
 def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch.Generator) -> Tensor:
-    """Return factor times B A: A uniform as Kaiming's rule has it, B normal with the scale as deviation.
+    """Return factor times B A: A uniform by Kaiming's rule, B normal with the scale as standard deviation.
 
     The deviation of B does not shrink with the rank, so that every rank changes an entry of B alike.
     """
@@ -41,7 +41,7 @@ def attention_patterns(model: nn.Module) -> tuple[str, ...]:
         found.append(pattern)
     if not found:
         raise ValueError(
-            f"targets must be given for {type(model).__name__}, in which no projection of attention has a known name, "
+            f"targets must be given for {type(model).__name__}, because no attention projection has a known name, "
             "got None"
         )
     return tuple(found)

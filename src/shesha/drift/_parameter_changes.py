@@ -1,4 +1,4 @@
-"""Parameters that are changed for a while and then are what they were, to the last bit."""
+"""Temporary changes of parameters, which are restored to the last bit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from shesha.extract.layer_names import match_names
 from shesha.extract.model_state import model_device
 
 Change = Callable[[str, Tensor], Tensor]
-"""From the name and the values of a parameter to what takes their place."""
+"""Function from the name and values of a parameter to new values."""
 
 
 def parameters(model: nn.Module, targets: str | Sequence[str], *, least_axes: int = 0) -> dict[str, nn.Parameter]:
-    """Return the parameters of floats that patterns stand for, each once, however many names it goes by.
+    """Return the float parameters that match patterns, each once.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _has_parameters(module: nn.Module) -> bool:
 
 @contextmanager
 def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Iterator[None]:
-    """Change parameters in place; afterwards, also after an error, they hold the same bits as before.
+    """Change parameters in place and restore them afterwards, also after an error.
 
     They stay the same objects, so that optimisers and tied layers know them; their gradients are left alone.
     """
@@ -74,10 +74,10 @@ def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Ite
 
 
 def generator(seed: int, number: int) -> torch.Generator:
-    """Return draws of their own for each tensor, on the processor: the same whichever device the model lies on."""
+    """Return a random generator per tensor, on the CPU, so that draws do not depend on the device."""
     return torch.Generator().manual_seed((seed * 1_000_003 + number) % 2**63)
 
 
 def wide(values: Tensor) -> Tensor:
-    """Return values in which sums and quotients keep their digits."""
+    """Return values in a precision that is sufficient for sums and quotients."""
     return values if values.dtype == torch.float64 else values.float()

@@ -1,4 +1,4 @@
-"""Fewer bits per weight, simulated: values are rounded to what would be stored, and stay floats."""
+"""Simulated quantisation: values are rounded to stored levels, and stay floats."""
 
 from __future__ import annotations
 

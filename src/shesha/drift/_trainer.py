@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CanaryCallback(TrainerCallback):
-    """Encodes a canary every k steps of a `transformers.Trainer` and logs how far it drifted.
+    """Encodes a canary every k steps of a `transformers.Trainer` and logs its drift.
 
     ``CanaryCallback(monitor, canary, every=500).attach(trainer)`` logs through the trainer's own loggers. Given as one
     of the trainer's ``callbacks`` without `attach`, it writes to the log history alone: a callback cannot reach its
@@ -42,11 +42,11 @@ class CanaryCallback(TrainerCallback):
 
     @property
     def verdicts(self) -> dict[int, Verdict]:
-        """What the monitor said, by step."""
+        """Verdicts of the monitor, by step."""
         return self._watch.verdicts
 
     def attach(self, trainer: Trainer) -> Self:
-        """Join a trainer, whose loggers then get the numbers."""
+        """Attach to a trainer, whose loggers then get the numbers."""
         self._trainer = trainer
         trainer.add_callback(self)
         return self
@@ -54,7 +54,7 @@ class CanaryCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> TrainerControl:
-        """Look at the canary if it is time; every process runs the model, and the first one asks the monitor."""
+        """Check the canary if it is due; every process runs the model, and the first one asks the monitor."""
         if not self._watch.is_due(state.global_step):
             return control
         found = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)

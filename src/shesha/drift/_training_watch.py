@@ -1,4 +1,4 @@
-"""A canary during training: encode, ask the monitor, hand on numbers; the training does not notice."""
+"""A canary during training: encode, check and log, without an effect on the training."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 PREFIX = "canary"
 LEVELS = {"ok": 0, "watch": 1, "alert": 2}
-"""States as numbers that loggers can draw; whatever cannot be told from drift is the highest."""
+"""States as numbers for loggers; a missing verdict is the highest."""
 _UNKNOWN = 3
 
 
 class Verdict(Protocol):
-    """What a monitor says of one encoding."""
+    """The verdict of a monitor on one encoding."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -27,10 +27,10 @@ class Verdict(Protocol):
 
 
 class Monitor(Protocol):
-    """Whatever compares the canary with what it was."""
+    """Anything that compares the canary with its reference."""
 
     def check(self, current: Any, /) -> Verdict:
-        """Compare an array of the canary's rows with the reference."""
+        """Compare the rows of the canary with the reference."""
         ...
 
 
@@ -39,7 +39,7 @@ Canary = Callable[["nn.Module"], Array]
 
 
 class Watch:
-    """Checks a canary every so many steps and keeps the verdicts by step."""
+    """Checks a canary every k steps and keeps the verdicts by step."""
 
     def __init__(self, monitor: Monitor, canary: Canary, every: int) -> None:
         if not callable(canary):
@@ -51,11 +51,11 @@ class Watch:
         self._monitor, self._canary = monitor, canary
 
     def is_due(self, step: int) -> bool:
-        """Whether the canary is to be looked at now: once per step, however often it is asked about."""
+        """Whether the canary is due now, at most once per step."""
         return step > 0 and step % self.every == 0 and step not in self.verdicts
 
     def look(self, model: nn.Module, step: int, *, ask: bool = True) -> dict[str, float]:
-        """Encode the canary and return the numbers to log; without asking the monitor where another process does."""
+        """Encode the canary and return the numbers to log; only the first process asks the monitor."""
         from shesha.extract.model_state import evaluation_mode
 
         with evaluation_mode(model):
@@ -66,7 +66,7 @@ class Watch:
         return numbers(verdict)
 
     def has_alert(self) -> bool:
-        """Whether the last verdict was an alarm."""
+        """Whether the last verdict was an alert."""
         return bool(self.verdicts) and level(list(self.verdicts.values())[-1]) >= LEVELS["alert"]
 
 
@@ -77,7 +77,7 @@ def level(verdict: Verdict) -> int:
 
 
 def numbers(verdict: Verdict, prefix: str = PREFIX) -> dict[str, float]:
-    """Return the finite numbers of a verdict by name, as loggers take them.
+    """Return the finite numbers of a verdict by name, for loggers.
 
     Parameters
     ----------
@@ -111,6 +111,6 @@ def _flat(name: str, value: Any) -> list[tuple[str, float]]:
 
 
 def _entry_name(value: Any, number: int) -> Any:
-    """Return what an entry of a list calls itself."""
+    """Return the name of an entry of a list."""
     called = [value[key] for key in ("name", "measure", "score") if key in value] if isinstance(value, Mapping) else []
     return next((one for one in called if isinstance(one, str)), number)

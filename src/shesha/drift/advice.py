@@ -1,4 +1,4 @@
-"""What a verdict asks for, in words."""
+"""Advice for each verdict."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from shesha.results import CheckSequence, DriftScore
 from shesha.results.drift.verdict import State
 
-_NEW = "If the change was meant, make a new reference (and new re-encodings)."
+_NEW = "If the change was intended, make a new reference and new re-encodings."
 _SUSPECTS = "Compare model revision, tokenizer, pooling, precision, batch size and library versions with the reference."
 
 
 def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: CheckSequence | None) -> State:
-    """Return the state: the primary score alone (or its evidence over many checks) raises an alert."""
+    """Return the state; the primary score alone (or its evidence over many checks) raises an alert."""
     primary = scores[0]
     if primary.drift != primary.drift:
         return "not estimable"
@@ -23,26 +23,31 @@ def decide_state(scores: Sequence[DriftScore], tolerance: float, sequence: Check
 
 
 def advice(state: State, scores: Sequence[DriftScore], alarm_since: int = 0) -> str:
-    """Return what to do; `alarm_since` is the check that raised an alarm which nobody has acknowledged, or 0."""
+    """Return advice; `alarm_since` is the check that raised an unacknowledged alarm, or 0."""
     if state == "ok" and alarm_since:
         return (
-            f"This check alone shows no change, but the evidence of all checks raised an alarm at check {alarm_since} "
-            "that nobody has acknowledged: look at the checks from there on, then acknowledge it."
+            "This check alone shows no change, but the evidence of all checks raised an alarm at check "
+            f"{alarm_since}, which nobody has acknowledged. Look at the checks from there on, then acknowledge "
+            "it."
         )
     beyond = {one.tier for one in scores if one.beyond}
     if state == "ok":
         return "Nothing."
     if state == "not estimable":
-        return f"Look at the encodings themselves before anything else: the model may be broken. {_SUSPECTS}"
+        return f"Look at the encodings first, because the model may be broken. {_SUSPECTS}"
     if state == "watch":
         if "primary" in beyond:
             return (
-                "The change is real, but within the tolerance or short of the alarm of many checks: encode once more, "
-                "and measure the task if it stays."
+                "The change is real, but within the tolerance or below the alarm of many checks. Encode once more, "
+                "and measure the task if the change remains."
             )
         if beyond == {"early"}:
-            return "Procrustes alone moves first and most often: encode once more; if it stays, look at the rows above."
-        return "Encode once more; if it stays, look at the rows above and measure the task."
+            return (
+                "Only Procrustes changed, which often reacts first. Encode once more; if the change "
+                "remains, look at "
+                "the rows above."
+            )
+        return "Encode once more; if the change remains, look at the rows above and measure the task."
     if "confirm" in beyond:
-        return f"The leading directions changed too (CKA), so the task may suffer: measure it now. {_SUSPECTS} {_NEW}"
-    return f"Who is near whom changed, the leading directions did not (CKA): measure the task. {_SUSPECTS} {_NEW}"
+        return f"The leading directions changed too (CKA), so the task may suffer. Measure it now. {_SUSPECTS} {_NEW}"
+    return f"Neighbourhoods changed, but the leading directions did not (CKA). Measure the task. {_SUSPECTS} {_NEW}"

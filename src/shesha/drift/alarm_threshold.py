@@ -1,4 +1,4 @@
-"""When evidence over many checks raises an alarm: no earlier than stated on average, and hardly later."""
+"""The threshold on evidence over many checks, for a stated mean run length."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shesha.support.types import Matrix, Vector
 _STEP = 0.01
 """Width of a state of the chain, in the logarithm of 1 + evidence."""
 _CLOSE = 1.005
-"""The threshold is lowered until the run length is that stated, or at most half a percent more."""
+"""The threshold is lowered until the run length is the stated one, or at most half a percent more."""
 _TRIES = 15
 
 
 @dataclass(frozen=True)
 class AlarmRule:
-    """How evidence is counted, and where it raises the alarm.
+    """How evidence adds up, and when it raises the alarm.
 
     Without change the rank of a check among K re-encodings is uniform. So the mean number of checks to the alarm is
     that of a Markov chain, whatever the data: the threshold is the smallest at which it is the stated one. The stated
@@ -44,7 +44,7 @@ class AlarmRule:
     n_nulls: int
 
     def e_value(self, p_value: float) -> float:
-        """Return p^(-1/2) over its mean: 1 on average where p is a rank among the nulls; 1 where there is no p."""
+        """Return p^(-1/2) divided by its mean: 1 on average if p is a rank among the nulls; 1 without p."""
         return 1.0 if isnan(p_value) else p_value**-0.5 / _mean_root(self.n_nulls)
 
     @property

@@ -1,4 +1,4 @@
-"""A canary during training: for `transformers.Trainer`, for Lightning, and for a loop of one's own.
+"""Canaries during training, for `transformers.Trainer`, Lightning, or your own loop.
 
 None of them changes the training: the model's training flags and all random states are given back, and nothing of the
 canary takes part in gradients.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Bring the classes that derive from another library's, which is imported when they are first asked for."""
+    """Import classes that derive from another library's when they are first used."""
     if name == "CanaryCallback":
         require("transformers", "hf", "transformers is needed for CanaryCallback")
         return import_module("shesha.drift._trainer").CanaryCallback
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
 
 
 def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options: Any) -> Canary:
-    """Return a function that encodes the same inputs with whatever state a model is in.
+    """Return a function that encodes the same inputs with the current state of a model.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
 
 
 def check(model: nn.Module, monitor: Monitor, canary: Canary) -> Verdict:
-    """Look at a canary once, in a loop of one's own.
+    """Check a canary once, in your own loop.
 
     Parameters
     ----------

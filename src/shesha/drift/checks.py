@@ -1,4 +1,4 @@
-"""One check of the same inputs: scores beside what unchanged encodings give, and who moved."""
+"""One check of the same inputs: scores compared with unchanged encodings, and the rows that moved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLASSES_TOLD = 10
 
 @dataclass(frozen=True)
 class Setting:
-    """What a check needs to know."""
+    """Settings of a check."""
 
     reference: Reference
     measures: Sequence[Measure]
@@ -39,13 +39,13 @@ class Setting:
 
     @cached_property
     def tiers(self) -> list[str]:
-        """What each measure is for."""
+        """The role of each measure."""
         return tiers(self.measures)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a check of some rows found, before the checks in a row are added up."""
+    """Results of a check of some rows, before evidence is added up over checks."""
 
     scores: tuple[DriftScore, ...]
     rows: tuple[Moved, ...] = ()
@@ -54,7 +54,7 @@ class Found:
 
 
 def run_check(current: Any, setting: Setting) -> Found:
-    """Compare rows with the reference; what is broken is a reason, what cannot be the same inputs is an error."""
+    """Compare rows with the reference; broken rows give a reason, other inputs an error."""
     held = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
@@ -100,7 +100,7 @@ def _rank_among_unchanged(setting: Setting, values: Vector, reasons: list[str]) 
 
 
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
-    """Ask of each drift whether it is above the tolerance for other rows of the same kind as well."""
+    """Test for each drift whether it exceeds the tolerance, given sampling of rows."""
     rng = np.random.default_rng(setting.seed)
     draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
     found = []
@@ -119,7 +119,7 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
-    """Return the rows that moved most beyond what re-encodings moved them."""
+    """Return the rows that moved most, compared with re-encodings."""
     held, floor = setting.reference, _floor(setting.unchanged, "rows", len(moved))
     order = np.argsort(-np.nan_to_num(moved - np.nan_to_num(floor), nan=-1.0), kind="stable")[:_ROWS_TOLD]
     labels = [""] * len(moved) if held.codes is None else [held.classes[code] for code in held.codes]
@@ -143,7 +143,7 @@ def _floor(unchanged: Unchanged | None, which: str, n: int) -> Vector:
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Say which circumstances of two encodings differ.
+    """Return the circumstances in which two encodings differ.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far the same inputs moved, by several measures, each with its part in the verdict."""
+"""Drift of the same inputs by several measures, with their roles in the verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.views import Representation, aligned
 
 Choice = str | Measure | Callable[..., float]
 TIERS = {"RDM drift": "primary", "unbiased CKA": "confirm", "Procrustes similarity": "early", "mutual kNN": "local"}
-"""What each measure is for; the first of others than these is primary as well."""
+"""The role of each measure; the first of other measures is also primary."""
 DEFAULT = tuple(TIERS)
 _NEIGHBOURS = 10
 ROUNDING = 1e-12
@@ -30,14 +30,14 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     for one in found:
         if not one.paired or one.self_value is None:
             raise ValueError(
-                "measures must compare the same rows and say what no change gives, got "
-                f"{one.name}: for new inputs there are update and two_sample"
+                f"measures must compare the same rows and have a value for no change, got {one.name}; for new inputs "
+                "use update or two_sample"
             )
     return found
 
 
 def tiers(measures: Sequence[Measure]) -> list[str]:
-    """Return what each measure is for: the first one raises the alarm."""
+    """Return the role of each measure; the first one raises the alarm."""
     return [
         "primary",
         *(TIERS.get(one.name.partition("(")[0], "other").replace("primary", "other") for one in measures[1:]),
@@ -45,7 +45,7 @@ def tiers(measures: Sequence[Measure]) -> list[str]:
 
 
 def drifts(measures: Sequence[Measure], before: Representation, after: Representation) -> tuple[Vector, list[str]]:
-    """Return the drift by each measure, 0 for no change, and why one is NaN."""
+    """Return the drift by each measure, 0 for no change, with reasons for NaN."""
     values, reasons = np.full(len(measures), np.nan), [""] * len(measures)
     with single_threaded_blas():
         for i, measure in enumerate(measures):
@@ -57,7 +57,7 @@ def drifts(measures: Sequence[Measure], before: Representation, after: Represent
 
 
 def drift(measure: Measure, before: Representation, after: Representation) -> float:
-    """Return how far a measure is from the value of no change; NotEstimable tells why there is none."""
+    """Return the distance of a measure from its value of no change; NotEstimable gives the reason for none."""
     a, b = aligned(before, after, measure.view.folding)
     measure.require_comparable(a, b)
     value = measure.compare_views(measure.look(a), measure.look(b))
@@ -76,7 +76,7 @@ def half_samples(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Mapping[str, Vector]:
-    """Return the drifts of random halves of the rows, by measure; NaN where a half gives none.
+    """Return the drifts of random halves of the rows, by measure; NaN if a half has no drift.
 
     A half drawn without replacement spreads about the whole as a bootstrap of all rows does, and has no row twice:
     copies of a row are neighbours in both encodings and would hide drift.

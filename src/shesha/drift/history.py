@@ -1,4 +1,4 @@
-"""What a monitor saw, check by check: in a file that any end of the process leaves whole, or in memory."""
+"""The history of a monitor, in a crash-safe file or in memory."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _KEPT_IN_MEMORY = 1000
 
 
 class Writer(Protocol):
-    """The history while nobody else may write it."""
+    """The history during exclusive writing."""
 
     def state(self, name: str) -> str | None:
-        """Return what stands under a name."""
+        """Return the state stored under a name."""
         ...
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Keep an event and what changed with it, all or nothing."""
+        """Store an event and its changes of state, all or nothing."""
         ...
 
     def write(self, states: Mapping[str, str]) -> None:
-        """Keep states alone."""
+        """Store states alone."""
         ...
 
 
@@ -49,15 +49,15 @@ class History(Protocol):
     """Events and states of one monitor."""
 
     def open_for_writing(self) -> Any:
-        """Return a context in which a Writer is at hand."""
+        """Return a context with a Writer."""
         ...
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in their order, each with its time `at`; the last ones only, if asked for."""
+        """Return events in their order, each with its time `at`; optionally only the last ones."""
         ...
 
     def state(self, name: str) -> str | None:
-        """Return what stands under a name."""
+        """Return the state stored under a name."""
         ...
 
 
@@ -70,20 +70,20 @@ class InMemory:
 
     @contextmanager
     def open_for_writing(self) -> Iterator[InMemory]:
-        """Nobody else writes it."""
+        """Return a writer; no other process writes this history."""
         yield self
 
     def state(self, name: str) -> str | None:
-        """Return what stands under a name."""
+        """Return the state stored under a name."""
         return self._states.get(name)
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Keep an event and what changed with it."""
+        """Store an event and its changes of state."""
         self._states.update(states)
         self._events.setdefault(kind, deque(maxlen=_KEPT_IN_MEMORY)).append({"at": _now(), **value})
 
     def write(self, states: Mapping[str, str]) -> None:
-        """Keep states alone."""
+        """Store states alone."""
         self._states.update(states)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class InMemory:
 
 
 class InFile:
-    """The history of a saved monitor, in SQLite; events of earlier references stay, states are each monitor's own.
+    """The history of a saved monitor in SQLite; it keeps events of earlier references.
 
     Parameters
     ----------
@@ -108,17 +108,17 @@ class InFile:
 
     @contextmanager
     def open_for_writing(self) -> Iterator[_InTransaction]:
-        """Keep other processes off while a state is read, changed and written."""
+        """Lock out other processes while a state is read, changed and written."""
         with lock_for_writing(self.path), closing(sqlite.connect(self.path, LAYOUT)) as connection:
             yield _InTransaction(connection, self.path, self.monitor)
 
     def state(self, name: str) -> str | None:
-        """Return what stands under a name."""
+        """Return the state stored under a name."""
         with self._reading() as connection:
             return None if connection is None else _state(connection, self.monitor, name)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
-        """Return events in their order, those of earlier references among them."""
+        """Return events in their order, including those of earlier references."""
         query = "SELECT monitor, at, value FROM event WHERE kind = ? ORDER BY number DESC LIMIT ?"
         with self._reading() as connection:
             rows = [] if connection is None else connection.execute(query, (kind, -1 if last is None else last))
@@ -126,14 +126,14 @@ class InFile:
         return found[::-1]
 
     def _values(self, text: Any) -> dict[str, Any]:
-        """Return what an event holds; a damaged one is an error that names the file."""
+        """Return the values of an event; a damaged one is an error that names the file."""
         try:
             found = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
             raise sqlite.StoreError(f"{self.path} must hold events as JSON, got a damaged one: {error}") from error
         if not isinstance(found, dict) or not isinstance(found.get("state"), str):
             raise sqlite.StoreError(
-                f"{self.path} must hold events with a state, got {str(text)[:60]!r}: move the file away to start anew"
+                f"{self.path} must hold events with a state, got {str(text)[:60]!r}; move the file away to start anew"
             )
         return found
 
@@ -182,7 +182,7 @@ def _now() -> str:
 
 
 def _replace_non_finite(value: Any) -> Any:
-    """Replace what JSON does not know: NaN by null, infinities by the largest numbers."""
+    """Replace values that JSON lacks: NaN by null, infinities by the largest numbers."""
     if isinstance(value, Mapping):
         return {str(key): _replace_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

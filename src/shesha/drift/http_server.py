@@ -1,4 +1,4 @@
-"""A small HTTP server for pages that are read only: few connections at a time, each for a few seconds."""
+"""A small HTTP server for read-only pages, with limits on connections and time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 CONNECTIONS = 32
 """Connections answered at a time; more are closed at once."""
 SECONDS = 10.0
-"""A connection is closed after so long, however slowly its client sends or reads."""
+"""Seconds after which a connection is closed, however slowly its client sends or reads."""
 Answer = tuple[bytes, str]
 Pages = dict[str, Callable[[], Answer]]
-"""What is served: for each path, a function that returns content and content type."""
+"""Served pages: for each path, a function that returns content and content type."""
 _LOOPBACK_NAMES = {"localhost"}
 
 
@@ -42,7 +42,7 @@ class BoundedServer(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         if not host.strip():
-            raise ValueError(f"host must be an address or name, got {host!r}: pass 0.0.0.0 to serve the whole network")
+            raise ValueError(f"host must be an address or name, got {host!r}; pass 0.0.0.0 to serve the whole network")
         if not 0 <= port <= 65535:
             raise ValueError(f"port must lie in 0..65535, got {port}")
         self.pages, self.asked_host = pages, host
@@ -54,13 +54,13 @@ class BoundedServer(ThreadingHTTPServer):
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise OSError(
-                    errno.EADDRINUSE, f"port must be free, got {port}: something else listens there"
+                    errno.EADDRINUSE, f"port must be free, got {port}, on which another program listens"
                 ) from error
             raise OSError(error.errno, f"host must be an address of this machine, got {host!r}: {error}") from error
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The address of the server."""
         host = f"[{self.asked_host}]" if ":" in self.asked_host else self.asked_host
         return f"http://{host}:{self.server_address[1]}/"
 
@@ -99,11 +99,11 @@ class BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that left: every other fault is answered with 503 before it gets here."""
+        """Ignore clients that left; every other fault is answered with 503 earlier."""
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine seen from itself.
+    """Return whether a host is a loopback address.
 
     Examples
     --------
@@ -165,4 +165,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing of every request."""
+        """Do not log requests."""

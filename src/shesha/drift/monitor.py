@@ -1,4 +1,4 @@
-"""The monitor: is a model still the one that made the reference, and are its inputs still of the same kind?"""
+"""The monitor of a deployed model and of its inputs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, warn
 
 TOLERANCE = 0.05
-"""Drift that raises no alert where nothing is known of re-encodings: the published detection threshold."""
+"""Tolerated drift if re-encodings are unknown: the published detection threshold."""
 RESAMPLES = 199
 _EVIDENCE, _STREAM = "evidence", "stream"
 
 
 class DriftMonitor:
-    """A reference, and what re-encoding it shows where nothing changed.
+    """Monitors a model: compares encodings with a reference and the noise of re-encoding.
 
     Two questions, two verbs: `check` asks whether the *model* changed, with the same inputs encoded again; `update`
     asks whether the *inputs* changed, with new ones.
@@ -115,7 +115,7 @@ class DriftMonitor:
 
     @property
     def false_alarm(self) -> float:
-        """Share of checks in which a score passes its threshold although nothing changed."""
+        """Rate of checks in which a score exceeds its threshold without a change."""
         return self._setting.level
 
     @property
@@ -125,7 +125,7 @@ class DriftMonitor:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What is looked at, the primary measure first."""
+        """The measures, the primary one first."""
         return tuple(self._setting.measures)
 
     @property
@@ -134,7 +134,7 @@ class DriftMonitor:
         return len(self._setting.unchanged or ())
 
     def check(self, current: ArrayLike, *, about: Mapping[str, Any] | None = None) -> DriftVerdict:
-        """Compare the same inputs, encoded again, with the reference; the verdict is kept in the history.
+        """Compare the same inputs, encoded again, with the reference, and store the verdict in the history.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def update(self, batch: ArrayLike) -> StreamVerdict:
-        """Let the stream of new inputs go on: are these rows like all earlier ones?
+        """Add new inputs to the stream, and test whether they are like all earlier ones.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def acknowledge(self) -> None:
-        """Say that alarms were seen: evidence of checks and of the stream starts anew."""
+        """Acknowledge alarms; the evidence of checks and of the stream starts anew."""
         with self._history.open_for_writing() as history:
             states = {_EVIDENCE: Evidence.restart(history.state(_EVIDENCE)).as_text()}
             if history.state(_STREAM) is not None:
@@ -212,12 +212,12 @@ class DriftMonitor:
             history.write(states)
 
     def history(self, kind: Kind = "check", last: int | None = None) -> list[dict[str, Any]]:
-        """Return earlier verdicts as plain values with their times, the last ones only if asked for."""
+        """Return earlier verdicts as plain values with their times, optionally only the last ones."""
         check.choice(kind, ("check", "update"), "kind")
         return self._history.events(kind, check.optional_count(last, "last"))
 
     def save(self, folder: str | Path, *, keep_rows: bool = False, overwrite: bool = False) -> None:
-        """Write the monitor to a directory, where its history is kept from now on, or to a file.
+        """Save the monitor to a directory, which then keeps its history, or to a file.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class DriftMonitor:
 
     @classmethod
     def load(cls, folder: str | Path) -> DriftMonitor:
-        """Return a monitor that was saved; its history goes on.
+        """Load a saved monitor; its history continues.
 
         Raises
         ------
@@ -270,12 +270,12 @@ class DriftMonitor:
         return AlarmRule(1 / self._setting.level if self.run_length is None else self.run_length, self.n_nulls or 1)
 
     def _try_to_keep(self, keep: Any) -> str:
-        """Keep something; a verdict is worth more than its place in the history, so what prevents it is told."""
+        """Store something; if storing fails, warn instead of losing the verdict."""
         try:
             with self._history.open_for_writing() as history:
                 keep(history)
         except (OSError, StoreError, sqlite3.Error) as error:
-            problem = f"not kept in the history, and without the evidence of earlier checks: {error}"
+            problem = f"the verdict is not stored in the history and ignores the evidence of earlier checks: {error}"
             warn(problem, MeasureWarning)
             return problem
         return ""

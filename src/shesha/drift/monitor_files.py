@@ -1,4 +1,4 @@
-"""A monitor as a directory, a JSON file and the arrays that it names; or as one .npz file without a history."""
+"""Files of a monitor: a directory with a JSON file and arrays, or one .npz file without a history."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from shesha.support import atomic_files
 LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
 _ENTRY = "monitor"
-"""Entry of a single file that holds what is in `monitor.json` otherwise."""
+"""Entry of a single file that replaces `monitor.json`."""
 
 
 def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
-    """Write a monitor, and return where its history is kept; a name that ends in .npz makes a single file."""
+    """Write a monitor, and return the place of its history; a name that ends in .npz makes a single file."""
     if place.suffix != ".npz" or place.is_dir():
         return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
     if place.exists():
         if not overwrite:
-            raise FileExistsError(f"folder must hold no monitor yet, got {place}: pass overwrite=True to replace it")
+            raise FileExistsError(f"folder must hold no monitor yet, got {place}; pass overwrite=True to replace it")
         # Arrays of any other kind have the same ending, and must not be lost.
         _read_file(place)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]:
-    """Return what `write` wrote; ValueError says what is wrong with it."""
+    """Read a monitor that `write` wrote; ValueError describes damage."""
     if place.suffix == ".npz" and place.is_file():
         return *_read_file(place), InMemory()
     about, arrays, name = _read_folder(place)
@@ -63,7 +63,7 @@ def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
     if layout != LAYOUT:
         raise ValueError(
             f"folder must hold a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
-            f"{about.get('shesha')}: use that version, or make the monitor anew"
+            f"{about.get('shesha')}; use that version, or make the monitor anew"
         )
 
 
@@ -79,7 +79,7 @@ def _write_folder(
         raise NotADirectoryError(f"folder must be a directory, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / ABOUT).exists() and not overwrite:
-        raise FileExistsError(f"folder must hold no monitor yet, got {folder}: pass overwrite=True for a new reference")
+        raise FileExistsError(f"folder must hold no monitor yet, got {folder}; pass overwrite=True for a new reference")
     content = _pack_arrays(arrays)
     name = hashlib.sha256(content).hexdigest()
     file = f"arrays-{name[:16]}.npz"
@@ -110,8 +110,8 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
     content = (folder / name).read_bytes() if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):
         raise ValueError(
-            f"folder must hold a whole monitor, got {folder}: {name} is missing or damaged (a copy that ended early?): "
-            "copy it again, or make the monitor anew"
+            f"folder must hold a whole monitor, got {folder}: {name} is missing or damaged, perhaps by an "
+            "incomplete copy; copy it again, or make the monitor anew"
         )
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
         return about, dict(found), about["sha256"][:16]

@@ -1,4 +1,4 @@
-"""What encoding the same inputs again shows where nothing changed: the noise floor of a monitor."""
+"""The noise floor of a monitor, from encoding the same inputs again without a change."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shesha.views import Representation, align_rows
 
 @dataclass(frozen=True)
 class Unchanged:
-    """Drifts of K re-encodings, and how far each moved rows and classes at most."""
+    """Drifts of K re-encodings, and the largest movement of rows and classes."""
 
     drifts: Matrix
     """(K, measures)."""
     rows: Vector
-    """The most that any of them moved each row."""
+    """The largest movement of each row over re-encodings."""
     classes: Vector
     """The same of each class."""
 
     def __len__(self) -> int:
-        """Return how many re-encodings there are."""
+        """Return the number of re-encodings."""
         return len(self.drifts)
 
     @classmethod
@@ -41,7 +41,7 @@ class Unchanged:
         codes: Labels | None,
         n_classes: int,
     ) -> Unchanged:
-        """Score re-encodings one by one: none is kept."""
+        """Score re-encodings one by one, without keeping them."""
         found: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
         for k, null in enumerate(nulls):
@@ -61,7 +61,7 @@ class Unchanged:
 
 
 def check_same_rows(given: Any, reference: Representation, name: str) -> Representation:
-    """Check another encoding of the rows of the reference, and put its rows in their order."""
+    """Check another encoding of the reference rows, and align its rows."""
     found = Representation.build(given, name)
     if found.has_distances_only or len(found.shape) != 2:
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got shape {found.shape}")
@@ -70,16 +70,16 @@ def check_same_rows(given: Any, reference: Representation, name: str) -> Represe
 
 
 def require_count(n_rows: int, reference: Representation, name: str) -> None:
-    """Refuse what cannot be the same inputs."""
+    """Refuse a number of rows that cannot be the same inputs."""
     if n_rows != reference.n_rows:
         raise ValueError(
-            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows: check "
-            "compares the same inputs; for new inputs use update, for a window of them two_sample"
+            f"{name} must be the {reference.n_rows} rows of the reference encoded again, got {n_rows} rows; check "
+            "compares the same inputs, so use update for new inputs, or two_sample for a window of them"
         )
 
 
 def row_movement(before: Representation, after: Representation) -> Vector:
-    """Return how far each row moved among the others; NaN for all if a row has no direction."""
+    """Return the movement of each row relative to the others; NaN for all if a row has no direction."""
     try:
         return movement(before.cached("unit rows", lambda: before.standard("cosine")), after.standard("cosine"))
     except NotEstimable:

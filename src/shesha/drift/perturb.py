@@ -1,4 +1,4 @@
-"""Ways to break a model a little, and to have it back: what a canary is tried out with.
+"""Temporary changes of a model, to test a canary.
 
 Each function returns a context manager. Within it the parameters are changed in place; afterwards, also after an error,
 they hold the same bits as before. Buffers are never touched, and a tensor that goes by several names is changed once.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shesha.drift._parameter_changes import Change
 
 Targets = str | Sequence[str]
-"""Names or patterns of parameters, or of the modules that hold them; ``**`` stands for any parts between dots."""
+"""Names or patterns of parameters or their modules; ``**`` matches any parts between dots."""
 
 
 def gaussian_noise(

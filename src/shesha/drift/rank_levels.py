@@ -1,4 +1,4 @@
-"""The rank of a score among those of unchanged encodings, and how sure its rate is."""
+"""The rank of a score among unchanged encodings, and limits of its false alarm rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.support.types import Vector
 
 
 def fewest_for(level: float) -> int:
-    """Return the number of null scores from which a p-value can reach a level.
+    """Return the fewest null scores with which a p-value can reach a level.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def p_value(score: float, null: Vector) -> float:
 
 
 def allowed_exceedances(n_nulls: int, level: float) -> int:
-    """Return how many null scores, the observed one among them, may be as large where the level is reached."""
+    """Return how many null scores, including the observed one, may be as large at the level."""
     return floor(level * (n_nulls + 1) * (1 + 1e-9))
 
 
 def threshold(null: Vector, level: float) -> float:
-    """Return the null score above which a p-value reaches the level; infinite where none can.
+    """Return the null score above which a p-value reaches the level; infinite if none can.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def threshold(null: Vector, level: float) -> float:
 
 
 def false_alarm_limit(n_nulls: int, level: float, confidence: float = 0.95) -> float:
-    """Return the upper limit of the rate at which unchanged encodings pass the threshold.
+    """Return an upper limit of the rate at which unchanged encodings exceed the threshold.
 
     The threshold is the k-th largest of K null scores, k = level (K + 1), so that the rate beyond it is itself random:
     Beta(k, K + 1 - k), with mean k / (K + 1).

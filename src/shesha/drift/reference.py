@@ -1,4 +1,4 @@
-"""The canary rows as they were encoded first."""
+"""The reference encoding of the canary rows."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Stored = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Reference:
-    """Rows, who they are, and what they are compared as."""
+    """Reference rows, their names, and their representation."""
 
     rows: Matrix | None
-    """As the encoder gave them; None where only their geometry was saved."""
+    """Rows as encoded; None if only their geometry was saved."""
     geometry: Matrix | None
-    """The same up to a rotation; None until it is needed."""
+    """The same up to a rotation; None until needed."""
     n_features: int
     precision: float
     names: Names | None
     codes: Labels | None
     classes: tuple[str, ...]
     by_geometry: bool
-    """Whether every measure is the same for rotated rows."""
+    """Whether every measure is invariant to rotations."""
 
     @classmethod
     def build(cls, reference: ArrayLike, labels: ArrayLike | None, measures: Sequence[Measure]) -> Reference:
-        """Check what is given."""
+        """Check the reference rows."""
         values, names = split_names(reference, "reference")
         rows = check.matrix(values, "reference")
         zero = find_undirected_rows(rows, "cosine")
@@ -61,7 +61,7 @@ class Reference:
 
     @cached_property
     def representation(self) -> Representation:
-        """What others are compared with: the same before saving and after, to the last bit."""
+        """The representation for comparisons, bit-identical before and after saving."""
         rows = self.geometry_rows() if self.by_geometry else self.rows
         assert rows is not None
         found = Representation(rows, self.precision)
@@ -69,7 +69,7 @@ class Reference:
         return found
 
     def geometry_rows(self) -> Matrix:
-        """Return rows with the same lengths and inner products, which say nothing of the encoder's axes.
+        """Return rows with the same lengths and inner products, without the encoder's axes.
 
         They are the Cholesky factor of the inner products, by a QR decomposition that keeps all digits.
         """
@@ -80,16 +80,13 @@ class Reference:
         return np.ascontiguousarray(found * np.where(np.diagonal(found) < 0, -1.0, 1.0))
 
     def row_name(self, row: int) -> str:
-        """Return what a row is called."""
+        """Return the name of a row."""
         return str(row) if self.names is None else str(self.names.values[row])
 
     def to_stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
-        """Return plain values and arrays that `restored` takes."""
+        """Return plain values and arrays for `from_stored`."""
         if not (keep_rows or self.by_geometry):
-            raise ValueError(
-                "keep_rows must be True where a measure sees the axes of the features, got False: the geometry alone "
-                "does not suffice"
-            )
+            raise ValueError("keep_rows must be True because a measure depends on the axes of the features, got False")
         if keep_rows and self.rows is None:
             raise ValueError("keep_rows must be False for a monitor that was loaded without its rows, got True")
         arrays: Stored = {"rows" if keep_rows else "geometry": self.rows if keep_rows else self.geometry_rows()}  # type: ignore[dict-item]
@@ -103,7 +100,7 @@ class Reference:
 
     @classmethod
     def from_stored(cls, plain: dict[str, Any], arrays: Stored, measures: Sequence[Measure]) -> Reference:
-        """Return what `stored` was asked for."""
+        """Restore a reference from the values of `to_stored`."""
         names = Names.build(arrays["names"]) if "names" in arrays else None
         rotates = all(map(_rotates, measures))
         return cls(
@@ -112,10 +109,10 @@ class Reference:
         )
 
     def add_names(self, values: Any) -> Any:
-        """Return other rows under the names of these."""
+        """Return other rows with the names of these."""
         return values if self.names is None else NamedRows(values, self.names)
 
 
 def _rotates(measure: Measure) -> bool:
-    """Whether a measure is the same for rotated rows, also of fewer columns."""
+    """Whether a measure is invariant to rotations, also with fewer columns."""
     return "orthogonal" in measure.invariant and not measure.equal_widths

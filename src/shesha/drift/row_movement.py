@@ -1,4 +1,4 @@
-"""Which rows and classes moved: each row's distances to all others before and after."""
+"""Movement of rows and classes, from each row's distances to all others before and after."""
 
 from __future__ import annotations
 

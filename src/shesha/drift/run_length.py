@@ -1,4 +1,4 @@
-"""Many checks in a row: what each says against no change adds up to an alarm with a stated run length."""
+"""Evidence over repeated checks, with an alarm of stated run length."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from shesha.results import CheckSequence
 from shesha.support.sqlite import StoreError
 
 MOST = 1e300
-"""Evidence beyond it is not told apart: sums stay finite however long a change lasts."""
+"""Largest evidence, so that sums stay finite."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of the checks so far: the Shiryaev-Roberts sum, which raises the alarm, and CUSUM beside it.
+    """Evidence of the checks so far: the Shiryaev-Roberts sum, which raises the alarm, and CUSUM.
 
     Checks share reference and nulls, so the run length holds on average over monitors, not for each.
 
@@ -54,7 +54,7 @@ class Evidence:
 
     @classmethod
     def from_text(cls, text: str | None) -> Evidence:
-        """Return what `as_text` gave the text of; None is no evidence yet.
+        """Restore evidence from `as_text`; None means no evidence yet.
 
         Raises
         ------
@@ -74,13 +74,13 @@ class Evidence:
 
     @classmethod
     def restart(cls, text: str | None) -> Evidence:
-        """Return what `reset` gives of a text, or no evidence where the text is damaged."""
+        """Reset the evidence of a text; damaged text gives no evidence."""
         try:
             return cls.from_text(text).reset()
         except StoreError:
             return cls()
 
     def as_sequence(self, p_value: float, rule: AlarmRule) -> CheckSequence:
-        """Return what a verdict says of the checks so far, the last with this p-value."""
+        """Return the summary of the checks so far for a verdict."""
         sums = self.shiryaev_roberts, self.cusum, self.alarm_since
         return CheckSequence(self.number, rule.run_length, rule.e_value(p_value), *sums, rule.threshold)

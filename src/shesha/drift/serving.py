@@ -1,4 +1,4 @@
-"""A saved monitor for others to watch: gauges for Prometheus, and a page for people. Read only."""
+"""Serve a saved monitor read-only: gauges for Prometheus, and a status page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shesha.drift.status_page import STATES, number, page, readable_name
 from shesha.support.optional import require
 
 DASHBOARD = Path(__file__).with_name("grafana.json")
-"""A dashboard of these gauges, to be imported into Grafana."""
+"""A dashboard of these gauges for Grafana."""
 
 
 def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> BoundedServer:
-    """Return a server of a saved monitor that is bound and not yet running.
+    """Return a bound server of a saved monitor, not yet running.
 
     Parameters
     ----------
@@ -76,13 +76,13 @@ def _registry(client: Any, place: Path) -> Any:
 
 
 class _Collector:
-    """Makes the gauges from the history, whenever they are asked for."""
+    """Makes the gauges from the history on request."""
 
     def __init__(self, family: Any, place: Path) -> None:
         self._family, self._place = family, place
 
     def describe(self) -> list[Any]:
-        """Nothing: otherwise registering would read the history."""
+        """Describe nothing, because registering would read the history."""
         return []
 
     def collect(self) -> Iterator[Any]:
@@ -105,8 +105,8 @@ class _Collector:
         yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
         for gauge, told, field in (
             ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
-            ("shesha_drift_threshold", "Drift that unchanged encodings rarely pass.", "threshold"),
-            ("shesha_drift_p_value", "Share of unchanged encodings with as much drift.", "p_value"),
+            ("shesha_drift_threshold", "Drift that unchanged encodings rarely exceed.", "threshold"),
+            ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
             family = self._family(gauge, told, labels=["monitor", "measure", "tier"])
             for score in one["scores"]:

@@ -1,4 +1,4 @@
-"""What a monitor is asked for: the rate of its alarms, circumstances, measures that a later process finds."""
+"""Settings of a monitor: rate of alarms, circumstances, and measures with importable names."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from shesha.measures import Measure, get
 
 LEVEL = 0.01
 FEWEST_IN_A_ROW = 19
-"""Re-encodings from which evidence can add up."""
+"""Fewest re-encodings for evidence over checks."""
 
 
 def check_level(
     false_alarm: float | None, run_length: float | None, unchanged: Unchanged | None, n_resamples: int
 ) -> float:
-    """Return the level of one check; ValueError where it cannot be reached."""
+    """Return the level of one check; ValueError if it cannot be reached."""
     check.count(n_resamples, "n_resamples", minimum=19)
     if run_length is not None:
         if false_alarm is not None:
-            raise ValueError("false_alarm must not come with run_length, got both: one of them raises the alerts")
+            raise ValueError(
+                "false_alarm and run_length must not both be given, got both; choose the one that raises the alerts"
+            )
         check.require_at_least(run_length, "run_length", 2.0)
         if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
             got = "none" if unchanged is None else str(len(unchanged))
             raise ValueError(
-                f"run_length must come with nulls, at least {FEWEST_IN_A_ROW}, got {got}: without re-encodings nothing "
-                "says what many checks of an unchanged model show"
+                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; without re-encodings, the "
+                "noise of many checks is unknown"
             )
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)
@@ -36,7 +38,7 @@ def check_level(
     if there < rank_levels.fewest_for(level):
         name = "n_resamples" if unchanged is None else "nulls"
         raise ValueError(
-            f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}: give at least "
+            f"false_alarm must be at least {1 / (there + 1):.3g} with {there} {name}, got {level:g}; pass at least "
             f"{rank_levels.fewest_for(level)}"
         )
     return level
@@ -50,7 +52,7 @@ def plain_about(about: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def importable_name(measure: Measure) -> str:
-    """Return a name by which a later process finds the measure."""
+    """Return a name by which a later process can import the measure."""
     try:
         known = get(measure.name)
     except ValueError:

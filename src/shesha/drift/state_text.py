@@ -1,4 +1,4 @@
-"""What a monitor keeps between checks, as text: written exactly, and read with every field checked."""
+"""The state of a monitor between checks as text, exact and checked when read."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
 
 
 def damaged_state(got: str) -> StoreError:
-    """Return the error that says what is wrong and how to go on."""
+    """Return the error for damaged state, with a remedy."""
     return StoreError(
-        f"the evidence of earlier checks must be as it was written, got {got}: acknowledge it (`shesha monitor "
+        f"the evidence of earlier checks must be undamaged, got {got}; acknowledge it (`shesha monitor "
         "acknowledge`, or `acknowledge()`) to start anew"
     )
 

@@ -1,4 +1,4 @@
-"""New inputs as they come: is each like the earlier ones, and does evidence against that add up?"""
+"""A stream of new inputs: ranks of new rows among earlier ones, and evidence of change."""
 
 from __future__ import annotations
 
@@ -20,31 +20,30 @@ from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Index, Matrix, Vector
 
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
-"""Limits and number of the bins of scores, which are 1 for a row at the usual distance from the middle."""
+"""Limits and number of bins of scores; the score is 1 at the typical distance from the centre."""
 JUMP = 0.01
-"""Share of the capital that changes its bet with each row."""
+"""Share of the capital that changes its bet at each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
-"""No stream gets so many powers of ten of evidence."""
+"""Largest evidence of a stream, in powers of ten."""
 _FIELDS = ("bins", "counts", "n_seen", "capital", "log10_martingale", "log10_highest", "alarm_since")
 
 
 @dataclass(frozen=True)
 class Typical:
-    """The middle of the reference and its spread: what rows of a stream are scored against."""
+    """The centre and covariance of the reference, which score the rows of a stream."""
 
     centre: Vector
     whitening: Matrix
 
     @classmethod
     def build(cls, rows: Matrix) -> Typical:
-        """Fit rows; the covariance is drawn towards equal variances as far as so few rows demand."""
+        """Fit rows, with the covariance shrunk towards equal variances."""
         n, d = rows.shape
         fixed = is_constant(rows)
         if fixed.all():
             raise ValueError(
-                f"reference must have rows that differ, got {n} equal ones: without a spread no new row can be called "
-                "near or far; give a sample of usual inputs"
+                f"reference must have rows that differ, got {n} equal rows; pass a sample of typical inputs"
             )
         unit = _power_of_two(rows)
         centre = rows.mean(axis=0)
@@ -60,19 +59,19 @@ class Typical:
         return cls(centre, axes / np.sqrt(shrunk * d) / unit)
 
     def scores(self, rows: Matrix) -> Vector:
-        """Return squared distances from the middle, in units of the usual one."""
+        """Return squared distances from the centre, in units of the typical one."""
         white = (rows - self.centre) @ self.whitening
         found: Vector = np.einsum("ij,ij->i", white, white)
         return found
 
 
 def _power_of_two(rows: Matrix) -> float:
-    """Return the size of the largest number as a power of two: dividing by it rounds nothing."""
+    """Return the size of the largest number as a power of two, because division by it is exact."""
     return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
 
 
 def _shrinkage(centred: Matrix, covariance: Matrix) -> float:
-    """Return Ledoit and Wolf's share of the equal variances."""
+    """Return Ledoit and Wolf's shrinkage."""
     n, d = centred.shape
     distance = float((covariance**2).sum() - np.trace(covariance) ** 2 / d)
     lengths = np.einsum("ij,ij->i", centred, centred)
@@ -105,7 +104,7 @@ class Stream:
     alarm_since: int = 0
 
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
-        """Return the p-values of new scores, each among all before it, and remember them."""
+        """Return the p-values of new scores, each among all before it, and add them to the history."""
         found = np.empty(len(scores))
         # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
         for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
@@ -120,7 +119,7 @@ class Stream:
         self._total = int(self.counts.sum())
 
     def bet(self, p_values: Vector, log10_threshold: float) -> None:
-        """Let the martingale bet on each p-value in turn; the first time it reaches the threshold is kept."""
+        """Update the martingale with each p-value in turn; record when it first reaches the threshold."""
         for p in p_values:
             self.n_seen += 1
             mixed = (1 - JUMP) * self.capital + JUMP / len(BETS)
@@ -149,7 +148,7 @@ class Stream:
 
     @classmethod
     def from_text(cls, text: str) -> Stream:
-        """Return what `as_text` gave the text of.
+        """Restore the state from `as_text`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Do two samples of rows come from one distribution? For windows of new inputs, whose rows match nothing."""
+"""Two-sample tests for windows of new inputs, whose rows match no earlier rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed, Vector
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
 Statistic = Callable[[Matrix], Vector]
-"""Takes dealings of the rows, one per line, True for the window; returns the statistic of each."""
+"""Takes random divisions of the rows, one per line, True for the window; returns the statistic of each."""
 _DIRECTIONS = 100
 _FOLDS = 5
 
@@ -34,7 +34,7 @@ def two_sample(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TwoSample:
-    """Test whether new rows come from the distribution of the reference, by dealing all rows out at random.
+    """Test whether new rows come from the distribution of the reference, by permutation.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def two_sample(
     )
     if x.shape[1] != y.shape[1]:
         raise ValueError(
-            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}: two samples of another "
-            "encoder cannot be told apart by their distribution; encode the same inputs and use check"
+            f"window must have the {x.shape[1]} features of the reference, got {y.shape[1]}; samples of different "
+            "encoders cannot be compared, so encode the same inputs and use check"
         )
     n, n_window = len(x) + len(y), len(y)
     memory.require(24 * n**2, f"the distances of {n:,} rows", "pass fewer rows")
@@ -106,7 +106,7 @@ def _distances(rows: Matrix) -> Matrix:
 
 
 def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
-    """Mean of a matrix over pairs of the reference, of the window, and of one and the other, for each dealing."""
+    """Mean of a matrix over pairs within the reference, within the window, and between them, per division."""
     other = 1.0 - dealt
     n, m = other.sum(axis=1), dealt.sum(axis=1)
     seen, rest = dealt @ pairs, other @ pairs
@@ -159,7 +159,7 @@ def _sliced_statistic(rows: Matrix, rng: np.random.Generator) -> Statistic:
 
 
 def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
-    """Area under the curve of a ridge classifier, of the rows left out of its training.
+    """Area under the curve of a ridge classifier on held-out rows.
 
     For fixed folds the predictions are linear in the labels, so that all dealings are one product.
     """
@@ -185,7 +185,7 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
 
 
 def _area(said: Vector, line: Vector) -> float:
-    """Probability that a row of the window gets more than a row of the reference; ties count half."""
+    """Probability that a row of the window scores higher than a row of the reference; ties count half."""
     from scipy.stats import rankdata
 
     m = line.sum()

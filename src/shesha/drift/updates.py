@@ -1,4 +1,4 @@
-"""One batch of new inputs: its rows beside all earlier ones."""
+"""One batch of new inputs, compared with all earlier ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shesha.results import StreamVerdict
 from shesha.support.types import Matrix
 
 FEWEST = 20
-"""Rows of a reference for a stream: half are fitted, half are the first earlier rows."""
+"""Fewest reference rows for a stream: half are fitted, half are the first earlier rows."""
 _STRANGEST = 5
 _FIT, _TIES = 1, 2
 
 
 class Updates:
-    """What a stream is compared with. Fitted once, from rows in the encoder's own axes.
+    """The model of the reference for a stream, fitted once in the encoder's axes.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Updates:
     def __init__(self, reference: Reference, alpha: float, seed: int) -> None:
         if reference.rows is None:
             raise ValueError(
-                "update needs the rows of the reference, which are saved only if asked for: save with keep_rows=True"
+                "update needs the rows of the reference, which were not saved; save the monitor with keep_rows=True"
             )
         if reference.n_rows < FEWEST:
             raise ValueError(f"reference must have at least {FEWEST} rows for a stream, got {reference.n_rows}")
@@ -47,7 +47,7 @@ class Updates:
         self._kept = order[half:]
 
     def begin(self) -> Stream:
-        """Return a stream that has seen the other half of the reference and nothing else."""
+        """Return a new stream that has seen only the other half of the reference."""
         assert self._reference.rows is not None
         stream = Stream()
         scores = self._typical.scores(self._reference.rows[self._kept])
@@ -55,13 +55,13 @@ class Updates:
         return stream
 
     def check_rows(self, batch: Any) -> tuple[Matrix, str]:
-        """Check new rows; the text says what is broken in them."""
+        """Check new rows; the text describes broken ones."""
         values, names = split_names(batch, "batch")
         array = np.asarray(check.raw_matrix(values, "batch", min_rows=1), dtype=np.float64)
         if array.shape[1] != self._reference.n_features:
             raise ValueError(
-                f"batch must have the {self._reference.n_features} features of the reference, got {array.shape[1]}: "
-                "new inputs of another encoder cannot be compared; encode the canaries with it and use check"
+                f"batch must have the {self._reference.n_features} features of the reference, got {array.shape[1]}; "
+                "inputs of another encoder cannot be compared, so encode the canaries with it and use check"
             )
         self._require_new(array, names)
         broken = np.flatnonzero(~np.isfinite(array).all(axis=1))
@@ -69,18 +69,18 @@ class Updates:
         return array, reason if len(broken) else ""
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
-        """Refuse the reference itself: encoded again it is what check is for."""
+        """Refuse the reference itself, for which there is check."""
         held = self._reference
-        again = "batch must hold new inputs, got {}: for the same inputs encoded again use check"
+        again = "batch must hold new inputs, got {}; for the same inputs encoded again, use check"
         if len(array) == held.n_rows and np.array_equal(array, held.rows):  # type: ignore[arg-type]
             raise ValueError(again.format("the rows of the reference"))
         if names is not None and held.names is not None and "text" == names.kind == held.names.kind:
             shared = np.intersect1d(names.values, held.names.values)
             if len(shared):
-                raise ValueError(again.format(f"rows named as those of the reference ({check.join_items(shared)})"))
+                raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
 
     def apply(self, stream: Stream, rows: Matrix) -> StreamVerdict:
-        """Let a stream see new rows, and say what it makes of them."""
+        """Add new rows to a stream, and return the verdict."""
         scores = self._typical.scores(rows)
         # The same rows after the same history meet the same ties, whoever computes it.
         p = stream.p_values(scores, np.random.default_rng([_TIES, self._seed, stream.n_seen]))
@@ -89,7 +89,7 @@ class Updates:
         return self._verdict(stream, len(rows), float(p.mean()), tuple(order.tolist()))
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
-        """Say that rows could not be judged; the stream has not seen them."""
+        """Return the verdict for broken rows, which are not added to the stream."""
         found = self._verdict(stream, n_rows, float("nan"), ())
         return StreamVerdict(**{**found.__dict__, "state": "not estimable", "reason": reason})
 

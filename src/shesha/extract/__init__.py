@@ -1,4 +1,4 @@
-"""Activations of models: of any torch module, of transformers and timm by name; in memory or streamed to a file."""
+"""Activations of torch modules, and of transformers and timm models by name, in memory or in a file."""
 
 from shesha.extract._result import Activations
 from shesha.extract.activations import activations

@@ -1,4 +1,4 @@
-"""Tokens that swallow a mean: in many causal models the first token is a sink of attention, long and empty."""
+"""Attention sinks: in many causal models the first token is long and dominates the mean."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from torch import Tensor
 from shesha.support.warnings import PoolingWarning, warn
 
 _LONG = 10.0
-"""Times the length of the other tokens from which on the first rules their mean: a dozen tokens in random directions
-add up to the length of three or four."""
+"""Relative length of the first token above which it dominates the mean; a dozen random tokens add up to 3 or 4."""
 
 
 class FirstTokens:
-    """How long the first token of each input is beside its others, layer by layer."""
+    """Length of the first token of each input relative to the others, by layer."""
 
     def __init__(self) -> None:
         self._ratios: dict[str, list[Tensor]] = {}
 
     def see(self, layer: str, states: Tensor, mask: Tensor | None) -> None:
-        """Look at what a layer returned, of shape (n, n_tokens, d); at anything else not."""
+        """Record the output of a layer, if its shape is (n, n_tokens, d)."""
         if states.ndim != 3 or states.shape[1] < 2 or not states.is_floating_point():
             return
         lengths = torch.linalg.vector_norm(states.detach().float(), dim=-1)
@@ -33,7 +32,7 @@ class FirstTokens:
         self._ratios.setdefault(layer, []).append(lengths.gather(1, place).squeeze(1) / mean)
 
     def warn(self) -> None:
-        """Warn of the layers where the first token is many times as long as the others in most inputs."""
+        """Warn about layers in which the first token is many times as long as the others in most inputs."""
         found = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
         ruled = {layer: ratio for layer, ratio in found.items() if ratio > _LONG}
         if not ruled:
@@ -42,8 +41,9 @@ class FirstTokens:
         layers = list(ruled)
         named = layers[0] if len(layers) == 1 else f"{len(layers)} of {len(found)} layers ({layers[0]} to {layers[-1]})"
         warn(
-            f"pool='mean' averages tokens of unlike length in {named}: the first is {ruled[longest]:.0f} times as long "
-            f"as the others in {longest}, a sink of attention that hardly knows the input, so that rows are this token "
-            "divided by the number of tokens; pool='later' leaves it out, pool='last' takes the last",
+            f"pool='mean' averages tokens of very different length in {named}: the first is {ruled[longest]:.0f} "
+            "times as long "
+            f"as the others in {longest}, an attention sink that hardly depends on the input, so rows are mostly "
+            "this token divided by the number of tokens; pool='later' leaves it out, pool='last' takes the last",
             PoolingWarning,
         )

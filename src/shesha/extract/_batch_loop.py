@@ -1,4 +1,4 @@
-"""The pass over all inputs, batch by batch."""
+"""The forward pass over all inputs, in batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shesha.support.types import Array, Index
 
 @dataclass(frozen=True)
 class Work:
-    """What is asked of a model.
+    """The request to a model.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class _Memory:
 
 
 def run(work: Work, target: Path | None) -> Activations:
-    """Extract into memory, or into a file that takes its place when it is whole."""
+    """Extract into memory, or into a file that appears when it is complete."""
     with move_to_device(work.model, work.device) as device:
         about = _about(work, device, to_file=target is not None)
         if target is None:
@@ -107,13 +107,15 @@ def _fill(work: Work, sink: _Sink, device: torch.device) -> None:
             shapes = {name: rows.shape[1:] for name, rows in values.items()}
             first = first or {name: recorder.longest(shape) for name, shape in shapes.items()}
             if list(first) != list(values):
-                raise ValueError(f"layers must run alike for every batch, got {list(values)} after {list(first)}")
+                raise ValueError(
+                    f"layers must run in the same way for every batch, got {list(values)} after {list(first)}"
+                )
             sink.write(chosen, {name: _pad_with_nan(rows, first[name], name) for name, rows in values.items()}, first)
     recorder.first_tokens.warn()
 
 
 class Recorder:
-    """Runs a model over batches and hands back what its layers gave."""
+    """Runs a model over batches and returns the outputs of its layers."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -139,13 +141,13 @@ class Recorder:
         for name, rows in found.items():
             if rows.ndim == 0 or len(rows) != len(chosen):
                 raise ValueError(
-                    f"layers must give one row for each of the {len(chosen)} inputs of a batch, got shape "
-                    f"{rows.shape} from {name}: choose other layers, or pass a callable as pool"
+                    f"layers must give one row for each of the {len(chosen)} inputs of a batch, got shape {rows.shape} "
+                    f"from {name}; choose other layers, or pass a callable as pool"
                 )
         return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in found.items()}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a row where those of other batches may have more tokens."""
+        """Return the shape of a row, if other batches may have more tokens."""
         lengths, mask = self._work.rows.lengths(), self._batch.mask
         if lengths is None or mask is None or len(row_shape) < 2 or row_shape[0] != mask.shape[1]:
             return row_shape
@@ -169,18 +171,18 @@ class Recorder:
 
 
 def batch_order(rows: Rows) -> Index:
-    """Return the order in which inputs are read: the longest first, so that batches have little padding."""
+    """Return the order of inputs: longest first, so that batches have little padding."""
     lengths = rows.lengths()
     return np.arange(len(rows)) if lengths is None else np.argsort(-lengths, kind="stable")
 
 
 def _pad_with_nan(rows: Array, row_shape: tuple[int, ...], name: str) -> Array:
-    """Fill shorter sequences up with NaN."""
+    """Pad shorter sequences with NaN."""
     if rows.shape[1:] == row_shape:
         return rows
     if rows.ndim != 1 + len(row_shape) or rows.shape[2:] != row_shape[1:] or rows.shape[1] > row_shape[0]:
         raise ValueError(
-            f"layers must give rows of one shape, got {rows.shape[1:]} after {row_shape} from {name}: choose a pool"
+            f"layers must give rows of one shape, got {rows.shape[1:]} after {row_shape} from {name}; choose a pool"
         )
     filled = np.full((len(rows), *row_shape), np.nan, rows.dtype)
     filled[:, : rows.shape[1]] = rows
@@ -196,7 +198,7 @@ def _about(work: Work, device: torch.device, *, to_file: bool) -> dict[str, Any]
         "revision": getattr(config, "_commit_hash", None),
         "inputs": {"rows": len(work.rows)},
         "layers": dict(work.names),
-        "hooked": "what modules return, or what enters them (:input); not hidden_states",
+        "hooked": "outputs of modules, or their inputs (:input); not hidden_states",
         "batch_size": work.batch_size,
         "order": "as given" if lengths is None else "longest first",
         "dtype": _precisions(model, device),

@@ -1,4 +1,4 @@
-"""Where the rows of each array lie in a file that others can read once it is whole.
+"""The layout of arrays in a file, which can be read once it is complete.
 
 Both formats keep an array as one stretch of bytes, row after row, so that rows can be written in any order to where
 they belong, and read again without loading a file.
@@ -45,13 +45,13 @@ class Region:
         return self.shape[0] * self.row_bytes
 
     def memory_map(self) -> Array:
-        """Look at the array in the file, without reading it all."""
+        """Memory-map the array in the file."""
         found: Array = np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
         return found
 
 
 def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Say where arrays of these shapes and types lie in a file or store at a place, whose ending says what it is."""
+    """Return the layout of arrays in a file or store of this ending."""
     if place.suffix == ".zarr":
         return {name: Region(_shard(place, name, shape), 0, shape, dtype) for name, (shape, dtype) in arrays.items()}
     start = len(_safetensors_head(arrays, about))
@@ -63,7 +63,7 @@ def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], abou
 
 
 def lay_out(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
-    """Make the file or store, with room for every row."""
+    """Create the file or store, with space for all rows."""
     found = regions(place, arrays, about)
     if place.suffix == ".zarr":
         _make_store(place, found, about)
@@ -86,7 +86,7 @@ def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: 
 
 
 def _make_store(place: Path, found: Mapping[str, Region], about: str) -> None:
-    """Make a group of arrays of one shard each, whose inner chunks are plain bytes one behind the other."""
+    """Create a group of arrays of one shard each, with inner chunks of consecutive plain bytes."""
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
     # A folder has no order of its own.

@@ -1,4 +1,4 @@
-"""What a model and its inputs are recognised by, when a run that was cut off goes on."""
+"""Fingerprints of a model and its inputs, to resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Digest:
 
 
 def model_fingerprint(model: nn.Module) -> str:
-    """Recognise a model by its class and its weights, without copying them.
+    """Return a fingerprint of a model from its class and weights, without copying them.
 
     The sum of the bits of a tensor as whole numbers is exact and changes with any single entry; a sample of entries
     besides tells tensors of the same entries in another order apart.

@@ -1,4 +1,4 @@
-"""Images become pixels, batch by batch, as the model was trained to see them."""
+"""Images as pixels in batches, preprocessed as for the model's training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Process = Callable[[list[Any]], torch.Tensor]
 
 
 class ImageRows:
-    """Images in memory (arrays, or Pillow's) or in files, which are opened when their batch comes."""
+    """Images in memory (arrays or Pillow images) or in files, opened per batch."""
 
     def __init__(self, images: Sequence[Any], process: Process, argument: str | None) -> None:
         self._images, self._process, self._argument = list(images), process, argument
@@ -57,12 +57,12 @@ def open_image(image: Any) -> Any:
 
 
 def are_images(data: Any) -> bool:
-    """Whether data are images: none is a string; a path object names a file."""
+    """Whether data are images; a string is a text, and a path object names a file."""
     return not any(isinstance(one, str) for one in data)
 
 
 def image_processor(processor: Any) -> Process:
-    """Return what a processor of transformers makes of images."""
+    """Return the pixels that a processor of transformers makes of images."""
     return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
 
 

@@ -1,4 +1,4 @@
-"""Inputs of a model, whatever they come in, as rows that can be batched."""
+"""Inputs of a model as rows that can be batched."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shesha.support.types import Index
 MASK = "attention_mask"
 IDS = "input_ids"
 _LOOKED_AT = 16
-"""Items of a data set that stand for all when it is recognised: reading each twice would take as long as the work."""
+"""Number of items for the fingerprint of a data set, because reading all items twice is slow."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a model is called with, and where there are tokens."""
+    """The arguments of a model, and the mask of tokens."""
 
     args: tuple[Any, ...] = ()
     named: dict[str, Any] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class FieldRows:
         self._fields = {name: _array(values, name) for name, values in fields.items()}
         counts = {name: len(values) for name, values in self._fields.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"inputs must have as many rows in each field, got {counts}")
+            raise ValueError(f"inputs must have equal numbers of rows in all fields, got {counts}")
         if MASK in self._fields:
             _require_tokens(torch.as_tensor(self._fields[MASK]).any(dim=1).cpu().numpy())
 
@@ -87,11 +87,11 @@ class FieldRows:
         return len(next(iter(self._fields.values())))
 
     def lengths(self) -> Index | None:
-        """Padding that was given stays as it is."""
+        """Return None; given padding does not change."""
         return None
 
     def mask(self) -> NDArray[np.bool_] | None:
-        """Where there are tokens, if that was given."""
+        """The given mask of tokens, if any."""
         return np.asarray(to_host(self._fields[MASK])) != 0 if MASK in self._fields else None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
@@ -108,7 +108,7 @@ class FieldRows:
 
 
 class TokenRows:
-    """Tokens of rows of any length, padded on the right to the longest of each batch."""
+    """Tokens of rows of any length, right-padded to the longest of each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
         self._fields = {name: [_tokens(row, name) for row in rows] for name, rows in fields.items()}
@@ -148,7 +148,7 @@ class TokenRows:
 
 
 class ItemRows:
-    """A data set: anything with a length that gives one input per number; of a tuple the first part is the input."""
+    """A data set: anything with a length and numbered items; the first element of a tuple is the input."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -183,14 +183,14 @@ class ItemRows:
 
 
 def token_counts(rows: Rows) -> list[int] | None:
-    """Return the number of tokens of each input, padding left out; None where nothing says it."""
+    """Return the number of tokens of each input without padding; None if unknown."""
     mask = rows.mask() if isinstance(rows, FieldRows) else None
     found = rows.lengths() if mask is None else mask.sum(axis=1)
     return None if found is None else [int(one) for one in found]
 
 
 def make_rows(inputs: Any, pad: int = 0) -> Rows:
-    """Tell what kind of inputs were given.
+    """Return the rows of any supported inputs.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
     if isinstance(inputs, str | bytes) or (
         isinstance(inputs, Sequence) and any(isinstance(one, str) for one in inputs)
     ):
-        raise TypeError("inputs must be what the model takes, got text: encode(model, texts) reads texts")
+        raise TypeError("inputs must be arguments of the model, got text; use encode(model, texts) for texts")
     if isinstance(inputs, Mapping):
         if not inputs:
             raise ValueError("inputs must hold at least one field, got none")
@@ -249,8 +249,8 @@ def _stacked(items: Sequence[Any], name: str) -> Tensor:
     other = next((one for one in tensors if one.shape != tensors[0].shape), None)
     if other is not None:
         raise ValueError(
-            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass token "
-            f"lists of several lengths by name, {{{name!r}: inputs}}, and they are padded"
+            f"inputs must be items of one shape, got {tuple(tensors[0].shape)} and {tuple(other.shape)}: pass "
+            f"token lists of several lengths by name, {{{name!r}: inputs}}, to pad them"
         )
     return torch.stack(tensors)
 
@@ -264,7 +264,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _array(values: Any, name: str) -> Any:
-    """Return an array or tensor with rows, as it lies: files that are mapped stay on the disk."""
+    """Return an array or tensor with rows; memory-mapped files stay on disk."""
     found = values if isinstance(values, Tensor) else np.asanyarray(values)
     if found.ndim == 0:
         raise ValueError(f"{name} must have one entry per row, got a single value")

@@ -1,4 +1,4 @@
-"""What comes out of a model."""
+"""The result of an extraction."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Activations(dict[str, Array]):
 
     @property
     def n_tokens(self) -> tuple[int, ...] | None:
-        """Number of tokens of each input, where there are tokens: an audit looks at it as a covariate by itself."""
+        """Number of tokens of each input, if there are tokens; audits check it as a covariate."""
         found = self.info.get("inputs", {}).get("n_tokens")
         return None if found is None else tuple(found)
 
     def describe(self) -> str:
-        """Tell in a line how they were made."""
+        """Describe the extraction in one line."""
         return "; ".join(f"{name.replace('_', ' ')} {self.info[name]}" for name in _TOLD if self.info.get(name))
 
 

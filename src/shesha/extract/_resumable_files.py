@@ -1,4 +1,4 @@
-"""Files that are filled batch by batch: a run that is killed goes on, and readers never see half a file."""
+"""Files that are filled in batches, so that a killed run can resume."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from shesha.support import atomic_files
 from shesha.support.types import Array, Index
 
 UNFINISHED = ".unfinished"
-"""Ends the name of the folder beside a file that is not whole yet."""
+"""Suffix of the folder of an incomplete file."""
 _PROGRESS = "progress.json"
 _SYNC_SECONDS = 1.0
-"""What was done within so many seconds may be done again after the machine, or the process, died."""
+"""Seconds between records of progress; work since the last record is repeated after a crash."""
 
 
 class Draft:
-    """A file under way."""
+    """An incomplete file."""
 
     def __init__(self, target: Path, about: Mapping[str, Any], n_rows: int) -> None:
         self._target, self._about, self._n_rows = target, dict(about), n_rows
@@ -36,11 +36,11 @@ class Draft:
         self._files: dict[Path, IO[bytes]] = {}
         self._synced = time.monotonic()
         self.done = 0
-        """Batches that are in the file already."""
+        """Batches that are already in the file."""
         self._resume()
 
     def write(self, chosen: Index, values: Mapping[str, Array], row_shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Write the rows of a batch to where they belong."""
+        """Write the rows of a batch to their final position."""
         if not self._regions:
             self._lay_out(values, row_shapes)
         for name, rows in values.items():
@@ -50,14 +50,14 @@ class Draft:
             self._note()
 
     def finish(self) -> None:
-        """Let the file take its place."""
+        """Move the complete file to its target."""
         self._note()
         self._close()
         self._place.replace(self._target)
         shutil.rmtree(self._folder)
 
     def leave(self) -> None:
-        """Stop before the end: what was done stays for a run that goes on, and what is empty goes."""
+        """Stop before the end; keep partial work for a later run, and remove empty files."""
         if self._folder.exists():
             if self.done:
                 self._note()
@@ -98,7 +98,7 @@ class Draft:
             stream.write(sorted_rows[start:end].data)
 
     def _note(self) -> None:
-        """Note how far the file is, once it really is."""
+        """Record the progress, after the bytes are on disk."""
         for stream in self._files.values():
             stream.flush()
             os.fsync(stream.fileno())
@@ -113,7 +113,7 @@ class Draft:
 
 @contextmanager
 def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[Draft]:
-    """Yield the draft of a file that no other process writes meanwhile."""
+    """Yield the draft of a file, locked against other processes."""
     folder = target.with_name(target.name + UNFINISHED)
     folder.mkdir(exist_ok=True)
     lock = filelock.FileLock(folder / "lock")
@@ -132,7 +132,7 @@ def open_draft(target: Path, about: Mapping[str, Any], n_rows: int) -> Iterator[
 
 
 def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | None:
-    """Return how a whole file was made and its arrays, mapped; None where there is no file."""
+    """Return the metadata and memory-mapped arrays of a complete file; None if there is none."""
     if not os.path.lexists(target):
         return None
     about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
@@ -143,12 +143,12 @@ def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | Non
 
 
 def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Path) -> None:
-    """Refuse to go on with what another model, other inputs or another way began."""
+    """Refuse to resume work of another model, other inputs or other options."""
     plain = json.loads(json.dumps(asked))
     other = [name for name in dict.fromkeys([*plain, *stored]) if plain.get(name) != stored.get(name)]
     if other:
         raise ValueError(
-            f"out must be new or hold the same extraction, got {where}, which differs in {', '.join(other)}: "
+            f"out must be new or hold the same extraction, got {where}, which differs in {', '.join(other)}; "
             "remove it, or choose another name"
         )
 

@@ -1,4 +1,4 @@
-"""From a model and data to rows, pooling and a record of what was chosen."""
+"""Set up rows, pooling and a record of the choices from a model and data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shesha.extract.pretrained import (
 
 @dataclass(frozen=True)
 class Opened:
-    """A network and what reads its inputs.
+    """A network and the reader of its inputs.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def open_model(model: str | os.PathLike[str] | nn.Module, data: Sequence[Any], r
     name = os.fspath(model)
     if name.startswith(TIMM):
         if kind == "texts":
-            raise ValueError(f"data must be images for {name}, got texts; images in files are given as pathlib.Path")
+            raise ValueError(f"data must be images for {name}, got texts; pass image files as pathlib.Path")
         network, process = _timm.load(name.removeprefix(TIMM))
         return Opened(network, network, reader or process, None, name)
     source = find_source(name)
@@ -74,7 +74,7 @@ def _reader(source: Source | None, kind: str) -> Any:
 def prepare_rows(
     found: Opened, data: Sequence[Any], pool: Any, chat: bool | None, max_tokens: int | None
 ) -> tuple[Rows, Pooled, dict[str, Any]]:
-    """Return the rows of the data, how they are pooled, and what was chosen."""
+    """Return the rows of the data, the pooling, and a record of the choices."""
     if are_images(data):
         return _images(found, data, pool)
     return _texts(found, check_texts(data), pool, chat, max_tokens)

@@ -1,4 +1,4 @@
-"""Texts become tokens, as the model was trained to read them."""
+"""Texts as tokens, tokenized as for the model's training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shesha.extract._input_rows import IDS, TokenRows, make_rows
 from shesha.extract.pretrained import Source, read_json
 
 _UNLIMITED = 10**9
-"""Tokenizers without a limit give a number beyond this."""
+"""Tokenizers without a limit return a number above this."""
 _FIELDS = (IDS, "token_type_ids")
 
 
@@ -27,7 +27,7 @@ def check_texts(data: Any) -> list[str]:
 
 
 def _what(value: Any) -> str:
-    """Name what is no text; a gap is None, NaN or NA, depending on the library and its version."""
+    """Describe an entry that is not text; missing values are None, NaN or NA."""
     from pandas import isna
 
     return "none" if np.ndim(value) == 0 and isna(value) else type(value).__name__
@@ -36,7 +36,7 @@ def _what(value: Any) -> str:
 def token_rows(
     texts: Sequence[str], tokenizer: Any, *, chat: bool, max_tokens: int | None, pad: int
 ) -> tuple[TokenRows, int]:
-    """Return the tokens of texts, and how many texts reach the limit, beyond which they are cut off."""
+    """Return the tokens of texts, and the number of texts that reach the limit and may be truncated."""
     if chat:
         texts = [_as_message(tokenizer, text) for text in texts]
     limit = {} if max_tokens is None else {"truncation": True, "max_length": max_tokens}
@@ -55,7 +55,7 @@ def _as_message(tokenizer: Any, text: str) -> str:
 
 
 def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None:
-    """Return how many tokens a model takes: the least of what it, its tokenizer and its folder say."""
+    """Return the token limit of a model: the smallest of model, tokenizer and folder."""
     said = (
         getattr(tokenizer, "model_max_length", None),
         getattr(getattr(model, "config", None), "max_position_embeddings", None),
@@ -66,7 +66,7 @@ def token_limit(tokenizer: Any, model: Any, source: Source | None) -> int | None
 
 
 def recommended_pooling(source: Source | None) -> str | None:
-    """Return how the makers of a sentence encoder pool, where they say so."""
+    """Return the pooling that the files of a sentence encoder declare, if any."""
     modes = read_json(source, "1_Pooling", "config.json")
     names = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}
     return next((pool for pool, name in names.items() if modes.get(f"pooling_mode_{name}")), None)

@@ -1,4 +1,4 @@
-"""Networks of timm by name."""
+"""timm networks by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def load(name: str) -> tuple[nn.Module, Process]:
-    """Return a pretrained network without its classifier, and what makes its pixels of images."""
+    """Return a pretrained network without its classifier, and its image preprocessing."""
     timm: Any = require("timm", "timm", f"timm is needed to load timm/{name}")
     try:
         model: nn.Module = timm.create_model(name, pretrained=True, num_classes=0)

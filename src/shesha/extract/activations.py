@@ -1,4 +1,4 @@
-"""What the layers of any torch module make of inputs."""
+"""Activations of the layers of any torch module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def activations(
     device: str | torch.device | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Activations:
-    """Run a model over inputs and return what its layers gave, one row per input.
+    """Run a model over inputs and return the activations of its layers, one row per input.
 
     The model is used in evaluation mode and without gradients; training flags, random states and device are as before
     afterwards. What a layer returned is pooled or copied at once, so that no later operation in place changes it.

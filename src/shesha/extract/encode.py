@@ -1,4 +1,4 @@
-"""Texts or images through a pretrained model, read and pooled as it was made for."""
+"""Activations of pretrained models for texts or images, with their tokenizer and pooling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shesha.extract.pooling import Pool
 
 EMBEDDINGS = "embeddings"
-"""What enters the first block is called so."""
+"""The name of the input of the first block."""
 
 
 def encode(
@@ -125,7 +125,7 @@ def prepare_work(
 
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
-    """Return the modules to record and what they are called."""
+    """Return the modules to record, and the names of their arrays."""
     from shesha.extract.blocks import blocks
     from shesha.extract.layer_names import INPUT, choose_layers
 
@@ -134,7 +134,7 @@ def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
     found = blocks(network)
     if not found:
         raise ValueError(
-            f"layers must be named for {type(network).__name__}, which is no stack of blocks, got 'all': "
+            f"layers must be named for {type(network).__name__}, which is not a stack of blocks, got 'all'; "
             "shesha.extract.layers(model, example) lists them"
         )
     return {found[0] + INPUT: EMBEDDINGS, **{name: name for name in found}}

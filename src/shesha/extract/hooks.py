@@ -1,4 +1,4 @@
-"""Hooks that note what modules return, so that nothing which runs later can change it."""
+"""Hooks that record outputs of modules, protected from later in-place changes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from shesha.extract.layer_names import INPUT
 
 Summary = Callable[[str, Tensor], Tensor]
-"""From the name of a module and the first tensor that it returned to what is kept of it."""
+"""Function from the name of a module and its first output tensor to the stored value."""
 REPEAT = "#"
-"""Stands between the name of a module and the number of its call, from the second on."""
+"""Separator between the name of a module and the number of its call, from the second on."""
 
 
 class Recording:
-    """What was kept of one pass, by name, in the order in which the modules ran."""
+    """Recorded values of one pass, by name, in the order of execution."""
 
     def __init__(self, summary: Summary) -> None:
         self.found: dict[str, Tensor] = {}
@@ -30,7 +30,7 @@ class Recording:
         self.found, self._calls = {}, {}
 
     def take(self, name: str, value: Any) -> None:
-        """Keep one value; a module that runs again in the same pass gets a name of its own."""
+        """Record one value; a module that runs again in the same pass gets a new name."""
         tensor = first_tensor(value)
         if tensor is None:
             raise ValueError(f"layers must return tensors, got {type(value).__name__} of {name}")
@@ -41,7 +41,7 @@ class Recording:
 
 
 def first_tensor(value: Any) -> Tensor | None:
-    """Return the first tensor of nested tuples, lists and mappings: modules return what is passed on first."""
+    """Return the first tensor of nested tuples, lists and mappings."""
     if isinstance(value, Tensor):
         return value
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple | list) else ()
@@ -49,13 +49,13 @@ def first_tensor(value: Any) -> Tensor | None:
 
 
 def _detach_copy(kept: Tensor, of: Tensor) -> Tensor:
-    """Copy what shares its memory with the model: a later operation in place would rewrite it."""
+    """Copy values that share memory with the model, because a later in-place operation would change them."""
     return kept.clone() if kept.untyped_storage().data_ptr() == of.untyped_storage().data_ptr() else kept
 
 
 @contextmanager
 def record_outputs(model: nn.Module, names: Sequence[str], summary: Summary) -> Iterator[Recording]:
-    """Record, while the context lasts, what the named modules return, or what enters them (``name:input``)."""
+    """Record outputs of the named modules, or their inputs (``name:input``), within a context."""
     recording = Recording(summary)
     hooks = []
     try:
@@ -80,7 +80,7 @@ def _input_hook(recording: Recording, name: str) -> Callable[[nn.Module, Any, di
 
 
 def to_numpy_precision(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Bring what was kept to the processor, in single precision where it is coarser, whole numbers included."""
+    """Move recorded values to the CPU, with half precision and integers converted to single precision."""
     return {name: value.to("cpu", _precision(value)) for name, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""Modules of a model by name or by pattern."""
+"""Choose modules of a model by name or pattern."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from torch import nn
 
 INPUT = ":input"
-"""Ends the name of a module of which not the output is wanted but what enters it."""
+"""Suffix of the name of a module whose input is recorded."""
 _MOST_CLOSE = 5
 _WILD = frozenset("*?[")
 
 
 def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the modules that names and patterns stand for, in the order of the model.
+    """Return the modules that match names and patterns, in the order of the model.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def choose_layers(model: nn.Module, layers: str | Sequence[str]) -> tuple[str, .
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name stands for whatever matches it."""
+    """Whether a name is a pattern."""
     return bool(_WILD & set(name))
 
 
@@ -58,7 +58,7 @@ def _as_list(layers: str | Sequence[str]) -> list[str]:
 
 
 def match_names(pattern: str, known: Sequence[str], argument: str, what: str) -> list[str]:
-    """Return the known names that a pattern matches, or refuse it with names that come close."""
+    """Return the names that match a pattern; if there are none, suggest similar names."""
     found = [name for name in known if _matches(name.split("."), pattern.split("."))]
     if found:
         return found
@@ -76,7 +76,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _close(pattern: str, known: Sequence[str]) -> list[str]:
-    """Return names like a pattern: whole families of numbered modules where the pattern asks for several."""
+    """Return names similar to a pattern, as families of numbered modules if it matches several."""
     offered = _families(known) if is_pattern(pattern) else [*known, *_families(known)]
     # What lies within a wrapper has the right name with a prefix before it.
     inside = [name for name in offered if name.endswith(f".{pattern}")]
@@ -85,7 +85,7 @@ def _close(pattern: str, known: Sequence[str]) -> list[str]:
 
 
 def _families(names: Iterable[str]) -> list[str]:
-    """Write a star for every number among the parts of names, each family once; one without brothers keeps its name."""
+    """Replace numbers in names by a star, each family once; single names do not change."""
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), []).append(name)

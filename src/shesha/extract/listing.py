@@ -1,4 +1,4 @@
-"""The layers that a model has."""
+"""The layers of a model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _ROWS = 2
-"""Rows of the example that suffice to see shapes."""
+"""Number of rows of the example, which suffice for shapes."""
 
 
 def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
-    """List what can be extracted from a model: the modules that return tensors, with the shape of one input's output.
+    """List the layers of a model that can be extracted, with the shape of the output for one input.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The state in which a model is looked at, and its return to the one that it was in."""
+"""The state of a model during extraction, and its restoration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import nn
 
 @contextmanager
 def preserve_random_state() -> Iterator[None]:
-    """Give the random states of Python, NumPy and torch back as they were."""
+    """Restore the random states of Python, NumPy and torch."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  # Others draw from it.
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
@@ -25,7 +25,7 @@ def preserve_random_state() -> Iterator[None]:
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode without gradients; the flag of every module returns afterwards.
+    """Put a model into evaluation mode without gradients, and restore the flags of all modules.
 
     Gradients are switched off by `no_grad`: what a model keeps from a pass in inference mode, such as a table of
     positions, could not take part in training again.
@@ -41,7 +41,7 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 
 def model_device(model: nn.Module) -> torch.device:
-    """Return where a model lies; refuse one without numbers."""
+    """Return the device of a model; refuse one without loaded weights."""
     first: torch.device | None = None
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.device.type == "meta":
@@ -54,7 +54,7 @@ def model_device(model: nn.Module) -> torch.device:
 
 @contextmanager
 def move_to_device(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device]:
-    """Move a model to a device while the context lasts; None leaves it where it lies."""
+    """Move a model to a device within a context; None does not move it."""
     own = model_device(model)
     target = own if device is None else torch.device(device)
     if target == own:

@@ -1,4 +1,4 @@
-"""From what a module returns to one row per input."""
+"""Pooling: from the output of a module to one row per input."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 Named = Literal["mean", "cls", "last", "later", "gap"]
 Pool = Named | Callable[..., Tensor] | None
 Pooled = Callable[[Tensor, Tensor | None], Tensor]
-"""From an output (n, ...) and a mask (n, n_tokens), true where there is a token, to (n, ...)."""
+"""Function from an output (n, ...) and a mask of tokens (n, n_tokens) to (n, ...)."""
 
 
 def mean(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average the tokens that the mask leaves."""
+    """Average the tokens within the mask."""
     states = _wide(states)
     if mask is None:
         return states.mean(dim=1)
@@ -26,7 +26,7 @@ def mean(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def later(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average the tokens after the first; of a single token take that."""
+    """Average the tokens after the first; a single token is its own average."""
     if mask is None:
         return mean(states[:, 1:] if states.shape[1] > 1 else states, None)
     first = mask.int().argmax(dim=1, keepdim=True)
@@ -35,7 +35,7 @@ def later(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def cls(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Take the first token: with padding on the left that is not the first position."""
+    """Take the first token, which is not the first position with padding on the left."""
     return states[:, 0] if mask is None else _gather_tokens(states, mask.int().argmax(dim=1))
 
 
@@ -47,12 +47,12 @@ def last(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def gap(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Average feature maps (n, channels, height, width) over their places."""
+    """Average feature maps (n, channels, height, width) over positions."""
     return _wide(states).flatten(2).mean(dim=2)
 
 
 def whole(states: Tensor, mask: Tensor | None) -> Tensor:
-    """Keep everything, with NaN where there is padding, so that nobody takes it for tokens."""
+    """Keep all tokens, with NaN for padding."""
     if mask is None or not _fits(states, mask) or bool(mask.all()):
         return states
     wide = _wide(states)
@@ -60,7 +60,7 @@ def whole(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def pooling(pool: Pool) -> Pooled:
-    """Return what pools, having checked that it is known."""
+    """Return the pooling function of a known name."""
     if pool is None:
         return whole
     if isinstance(pool, str):
@@ -75,12 +75,12 @@ def pooling(pool: Pool) -> Pooled:
 
 
 def pool_name(pool: Pool) -> str | None:
-    """Name a way of pooling for the record."""
+    """Return the name of a pooling for the record."""
     return pool if pool is None or isinstance(pool, str) else getattr(pool, "__qualname__", type(pool).__name__)
 
 
 def either(tokens: Pooled) -> Pooled:
-    """Pool tokens in one way and feature maps by their mean: networks for images return one or the other."""
+    """Pool tokens in one way and feature maps by their mean, because image networks return either."""
     return lambda states, mask: gap(states, None) if states.ndim > 3 else tokens(states, mask)
 
 
@@ -128,12 +128,12 @@ def _gather_tokens(states: Tensor, places: Tensor) -> Tensor:
 
 
 def _wide(states: Tensor) -> Tensor:
-    """Sums of half precision lose digits."""
+    """Convert half precision to single, because its sums lose digits."""
     return states if states.dtype in (torch.float32, torch.float64) else states.float()
 
 
 def _takes_two(pool: Callable[..., Any]) -> bool:
-    """Whether a callable asks for the mask as well."""
+    """Whether a callable takes the mask as well."""
     try:
         parameters = inspect.signature(pool).parameters.values()
     except ValueError:

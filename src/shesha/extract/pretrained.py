@@ -1,4 +1,4 @@
-"""Pretrained models by name: a local folder, a package that carries its weights, or a hub's name.
+"""Pretrained models by name: a local folder, a package with weights, or a name on a hub.
 
 Nothing is unpickled and no code that comes with a model is run: weights are safetensors or GGUF, and
 `trust_remote_code` is never set.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 TIMM = "timm/"
-"""Begins the names of timm's models."""
+"""Prefix of names of timm models."""
 CONFIG = "config.json"
 _GGUF = ".gguf"
 _SAFE: dict[str, Any] = {"trust_remote_code": False}
@@ -29,7 +29,7 @@ _SAFE: dict[str, Any] = {"trust_remote_code": False}
 
 @dataclass(frozen=True)
 class Source:
-    """Where a pretrained model lies.
+    """The location of a pretrained model.
 
     Attributes
     ----------
@@ -132,13 +132,13 @@ def load_reader(source: Source, kind: str) -> Any:
 
 
 def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
-    """Return what a JSON file beside the weights holds; nothing where there is none."""
+    """Return the content of a JSON file next to the weights; empty if there is none."""
     file = source.folder.joinpath(*parts) if source is not None and source.folder is not None else None
     return json.loads(file.read_text(encoding="utf-8")) if file is not None and file.is_file() else {}
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:
-    """Return the part of a model that reads this kind of inputs: one of two towers, an encoder, or all but the head."""
+    """Return the part of a model for this kind of input: one of two towers, an encoder, or all but the head."""
     base = getattr(model, "base_model", model)
     tower = {"texts": "text_model", "images": "vision_model"}[kind]
     if getattr(base, "text_model", None) is not None and getattr(base, "vision_model", None) is not None:
@@ -149,7 +149,7 @@ def input_network(model: nn.Module, kind: str) -> nn.Module:
 
 
 def is_causal(model: nn.Module) -> bool:
-    """Whether tokens see only what is before them, so that the last one has seen everything."""
+    """Whether attention is causal, so that the last token depends on all others."""
     from transformers.models.auto import modeling_auto as known
 
     config = getattr(model, "config", None)
@@ -160,7 +160,7 @@ def is_causal(model: nn.Module) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from reporting what is meant: weights of the head that are left out."""
+    """Silence reports of transformers about unused weights of the head."""
     logging = require("transformers", "hf").utils.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""Read representations and labels from files, and write them; nothing is ever unpickled."""
+"""Read and write representations and labels in files, without ever unpickling."""
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata_in_memory import from_anndata

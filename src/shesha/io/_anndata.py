@@ -1,4 +1,4 @@
-"""AnnData on disk, in HDF5 or Zarr: the data matrix, its layers and the embeddings, each read only if wanted."""
+"""AnnData on disk, in HDF5 or Zarr: the data matrix, its layers and embeddings, read on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _READ = ("obs", "X", "layers", "obsm")
-"""What is read of AnnData; the rest is never looked at."""
+"""The elements of AnnData that are read; others are ignored."""
 _SPARSE = ("csr_matrix", "csc_matrix")
 _PARTS = ("data", "indices", "indptr")
 
@@ -55,18 +55,18 @@ def open_anndata(path: Path, root: Any, keys: Keys) -> Contents:
     if keys is not None and not isinstance(keys, str):
         keys = [_full(elements, key) for key in keys]
     found = contents(path, wanted, keys)
-    unread = {name: "is read only when named in keys" for name in elements if name not in wanted}
+    unread = {name: "is read only if named in keys" for name in elements if name not in wanted}
     return replace(found, skipped=found.skipped | unread, labels_available=columns, row_names=_row_names(path, root))
 
 
 def _full(elements: dict[str, StoredArray], key: Any) -> Any:
-    """Return the whole name of an element that goes by its last part."""
+    """Return the full name of an element given by its last part."""
     found = [name for name in elements if name.partition("/")[2] == key] if key not in elements else []
     return found[0] if len(found) == 1 else key
 
 
 def _row_names(path: Path, root: Any) -> Names | None:
-    """Return the names of the observations, read now: the file is closed when they are needed."""
+    """Return the names of the observations, read now because the file is closed later."""
     with reading(path):
         obs = root["obs"]
         index = obs.attrs.get("_index", "")
@@ -83,7 +83,7 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
         require_sound(path, "obs", root["obs"])
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
     if not hasattr(obs, "columns"):
-        raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}: write it again")
+        raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}; write it again")
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {join_names(known)}, got None")
@@ -93,7 +93,7 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
 
 
 def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
-    """Return the embeddings if one of them is usable, or else the data matrix."""
+    """Return the embeddings if one of them is usable, otherwise the data matrix."""
     embeddings = {name: element for name, element in elements.items() if name.startswith("obsm/")}
     if any(why_not(element) is None for element in embeddings.values()):
         return embeddings
@@ -101,7 +101,7 @@ def _default(elements: dict[str, StoredArray]) -> dict[str, StoredArray]:
 
 
 def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
-    """Describe everything that has one row per observation."""
+    """Describe all elements with one row per observation."""
     require_own(path, root, _READ)
     if "obs" not in root:
         raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {join_names(map(str, root.keys()))}")
@@ -114,7 +114,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
 
 
 def _describe(path: Path, key: str, element: Any) -> StoredArray:
-    """Describe an element by its attributes; only tables, which are small, are read."""
+    """Describe an element by its attributes; only tables are read, because they are small."""
     encoding = element.attrs.get("encoding-type", "")
     if encoding == "dataframe":
         require_sound(path, key, element)
@@ -141,7 +141,7 @@ def _not_a_matrix(refusal: str) -> StoredArray:
 
 
 def _dense(path: Path, key: str, element: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Read an element whole, sparse ones with their zeros."""
+    """Read an element as a dense array."""
     require_memory(path, key, shape, dtype, "name an obsm entry such as obsm/X_pca in keys")
     with reading(path):
         require_sound(path, key, element)

@@ -1,4 +1,4 @@
-"""AnnData in memory: which of its matrices is the representation."""
+"""AnnData in memory: the choice of the matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's own files. Headers are read first, so that nothing is loaded before it is known to be wanted and safe."""
+"""NumPy files. Headers are checked before any values are loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def npy_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the one array of a .npy file, which stays on disk until its values are used."""
+    """Describe the array of a .npy file, which stays on disk until its values are used."""
     with reading(path), path.open("rb") as stream:
         shape, dtype = _header(stream)
     return {path.stem: StoredArray(shape, dtype, partial(_memory_map, path))}
@@ -31,12 +31,12 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
         # Members that share their bytes could unpack to any size.
         if packed > size:
-            raise UnreadableFileError(f"{path} must hold its members one by one, got {packed:,} bytes in {size:,}")
+            raise UnreadableFileError(f"{path} must not hold overlapping members, got {packed:,} bytes in {size:,}")
         return dict(_describe(path, archive, member) for member in members)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read shape and dtype; whatever the header says, no object is built."""
+    """Read shape and dtype without building any object."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         # Version 3 differs only for records whose fields have names beyond Latin-1.
@@ -61,7 +61,7 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     # Checked before NumPy reserves memory for a size that the file cannot fill; objects take any number of bytes.
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
         raise UnreadableFileError(
-            f"{path} must hold all of {name!r}, shape {shape} of {dtype}, got {size} bytes: write it again"
+            f"{path} must hold all of {name!r}, shape {shape} of {dtype}, got {size} bytes; write it again"
         )
     require_plausible(path, name, member.file_size, member.compress_size)
     return name, StoredArray(shape, dtype, partial(_member, path, member.filename, shape, dtype))
@@ -73,5 +73,5 @@ def _member(path: Path, filename: str, shape: tuple[int, ...], dtype: np.dtype[A
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
         # The archive compares its checksum only when it meets the end of the member.
         if stream.read(1):
-            raise UnreadableFileError(f"{path} must hold nothing behind {filename!r}, got more bytes: write it again")
+            raise UnreadableFileError(f"{path} must end after {filename!r}, got more bytes; write it again")
     return array

@@ -1,4 +1,4 @@
-"""Formats of files by their endings: how their arrays and labels are read, and the mark for formats of one's own."""
+"""File formats by ending, and the mark for your own formats."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ F = TypeVar("F", bound=Read)
 
 @dataclass(frozen=True)
 class Format:
-    """How files of one ending are read."""
+    """The readers of files of one ending."""
 
     labels: Callable[[Path, str | None], Array | NamedRows]
     contents: Callable[[Path, Keys, str | Sequence[str] | None, LayerAxis], Contents]
     folder: bool = False
-    """Whether such a file is a directory."""
+    """Whether the file is a directory."""
     distances: Callable[[Path, Keys], Contents] | None = None
-    """Reads distances between rows, where they can be other than one square matrix."""
+    """Reader of distances between rows, if they can be more than one square matrix."""
 
 
 def array_format(describe: Callable[[Path], Mapping[str, StoredArray]]) -> Format:
@@ -58,7 +58,7 @@ _own: dict[str, tuple[Read, Format]] = {}
 
 
 def reader(ending: str) -> Callable[[F], F]:
-    """Mark a function that reads the files of an ending: all that takes files then takes these.
+    """Mark a function as the reader of a file ending; all functions that take files then use it.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def reader(ending: str) -> Callable[[F], F]:
     --------
     >>> reader(".npy")(np.load)
     Traceback (most recent call last):
-    ValueError: ending must be one that no format has, got '.npy'
+    ValueError: ending must not be that of another format, got '.npy'
     """
     if not isinstance(ending, str):
         raise TypeError(f"ending must be text such as '.mat', got {ending!r}")
@@ -88,7 +88,7 @@ def reader(ending: str) -> Callable[[F], F]:
 
         taken = _own.get(ending)
         if ending in FORMATS or (taken is not None and taken[0].__module__ != function.__module__):
-            raise ValueError(f"ending must be one that no format has, got {ending!r}")
+            raise ValueError(f"ending must not be that of another format, got {ending!r}")
         _own[ending] = function, array_format(partial(_describe, function))
         return function
 
@@ -96,7 +96,7 @@ def reader(ending: str) -> Callable[[F], F]:
 
 
 def registered_formats() -> dict[str, Format]:
-    """Formats that were marked, those of other packages included, by ending."""
+    """Marked formats by ending, including those of other packages."""
     load_marks()
     return {ending: found for ending, (_, found) in _own.items()}
 

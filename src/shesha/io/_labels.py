@@ -1,4 +1,4 @@
-"""Which column or array holds the labels, and labels as lines of text."""
+"""Find the column or array of labels, and read labels as lines of text."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})
 
 
 def label_like_names(names: Iterable[str]) -> list[str]:
-    """Return the names by which labels usually go."""
+    """Return the usual names of labels."""
     return [name for name in names if name.lower() in _LABEL_NAMES]
 
 
 def pick(path: Path, candidates: Sequence[str], column: str | None) -> str:
-    """Return the column asked for, the only candidate, or the only one that is named as labels are."""
+    """Return the requested column, the only candidate, or the only one with a usual name of labels."""
     if column is not None:
         if column not in candidates:
             raise ValueError(f"column must be among {join_names(candidates)} in {path}, got {column!r}")
         return column
     likely = candidates if len(candidates) == 1 else label_like_names(candidates)
     if len(likely) != 1:
-        raise ValueError(f"column must be named for {path}, one of {join_names(candidates)}, got None")
+        raise ValueError(f"column must be given for {path}, one of {join_names(candidates)}, got None")
     return likely[0]
 
 
@@ -47,7 +47,7 @@ def _label_hint(array: StoredArray) -> str:
 
 
 def plain(labels: Array) -> Array:
-    """Return text of varying length as ordinary strings, which sort and compare everywhere."""
+    """Return text of varying length as ordinary strings."""
     return np.array(labels.tolist(), dtype=str) if labels.dtype.kind == "T" else labels
 
 

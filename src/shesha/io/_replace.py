@@ -1,4 +1,4 @@
-"""The place of a file or of a Zarr store, taken by what is whole; never the place of anything else."""
+"""Atomic replacement of a file or a Zarr store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STORES = ("zarr.json", ".zgroup", ".zarray")
 
 @contextmanager
 def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Path]:
-    """Yield a path beside the target; what was written there, a file or a folder, then takes the target's place.
+    """Yield a temporary path; the file or folder written there then replaces the target.
 
     If anything goes wrong, what was there stays, and nothing is left behind. A link stays a link, to what is new.
     """
@@ -31,7 +31,7 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
 
 
 def _require_replaceable(target: Path, folder: bool) -> None:
-    """A folder may be replaced only if losing all of it is what was asked for."""
+    """Refuse to replace a folder that is not a Zarr store."""
     if target.is_dir() and not (folder and any((target / one).is_file() for one in _STORES)):
         raise IsADirectoryError(f"path must be a file or a Zarr store to be replaced, got the directory {target}")
     if folder and target.is_file():
@@ -40,7 +40,7 @@ def _require_replaceable(target: Path, folder: bool) -> None:
 
 @contextmanager
 def _folder(target: Path) -> Iterator[Path]:
-    """Yield another name beside the folder; what is written there takes the folder's place, unless an error comes."""
+    """Yield a temporary folder, which replaces the target unless an error occurs."""
     draft, old = (target.with_name(f".{secrets.token_hex(8)}.draft") for _ in range(2))
     try:
         yield draft

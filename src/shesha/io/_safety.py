@@ -1,4 +1,4 @@
-"""What an HDF5 file or a Zarr group may make of a reader: other files opened, memory filled, endless chunks."""
+"""Safety checks of HDF5 files and Zarr groups: external links, memory, and numbers of chunks."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from shesha.io._zarr_chunks import require_bounded_chunks
 from shesha.io.paths import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
-"""Each chunk is looked for by itself, whether it is there or not."""
+"""Most chunks of an array, because a reader searches each one separately."""
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:
-    """Refuse links, and values that lie in other files, in parts of a file."""
+    """Refuse links and external values in parts of a file."""
     for name in names:
         if name in _keys(root):
             for place, dataset in _datasets(path, root, name, name, set()):
                 if getattr(dataset, "is_virtual", False) or getattr(dataset, "external", None):
                     raise UnreadableFileError(
-                        f"{path} must hold {place} itself, got values that lie in other files: copy them"
+                        f"{path} must contain {place} itself, got values in other files; copy them into it"
                     )
 
 
 def require_sound(path: Path, place: str, element: Any) -> None:
-    """Refuse an array, or a group of them, whose declared size is absurd, before it is read."""
+    """Refuse an array or group with an implausible declared size, before it is read."""
     if not hasattr(element, "keys"):
         _require_sound(path, place, element)
         return
@@ -41,11 +41,11 @@ def _keys(group: Any) -> Iterable[str]:
 
 
 def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays below a name, having made sure that each lies in this file, once."""
+    """Yield the arrays below a name, after checking that each is in this file once."""
     link = group.get(name, getlink=True) if hasattr(group, "file") else None
     if link is not None and type(link).__name__ != "HardLink":
         target = getattr(link, "filename", "") or getattr(link, "path", "")
-        raise UnreadableFileError(f"{path} must hold {place} itself, got a link to {target}: copy what it names")
+        raise UnreadableFileError(f"{path} must contain {place} itself, got a link to {target}; copy its target")
     found = group[name]
     if not hasattr(found, "keys"):
         yield place, found
@@ -73,7 +73,7 @@ def _require_sound(path: Path, place: str, dataset: Any) -> None:
 def require_chunks(
     path: Path, place: str, shape: tuple[int, ...], chunks: tuple[int, ...] | None, dtype: np.dtype[Any]
 ) -> None:
-    """Refuse chunks that do not fit the memory, or are so many that no reader gets through."""
+    """Refuse chunks that do not fit into memory, or are too many to read."""
     if not chunks or not all(chunks):
         return
     require_memory(path, f"a chunk of {place}", tuple(chunks), dtype, "store it in smaller chunks")

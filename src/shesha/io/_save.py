@@ -1,4 +1,4 @@
-"""Write representations to the files that the readers read; a reader never sees half a file."""
+"""Write representations to files that `read` reads; files are replaced atomically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.support.types import Array
 
 _KINDS = "fiub"
 _WIDEST = 8
-"""Bytes of a double; NumPy's longer floats are not the same on every machine."""
+"""Bytes of a double; longer floats differ between machines."""
 
 
 def save(
@@ -30,7 +30,7 @@ def save(
     columns: Sequence[str] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write arrays to a file that `read` reads: all of them, or none if anything goes wrong.
+    """Write arrays to a file that `read` reads, all or none.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     ending = found.suffix.lower()
     if ending == ".h5ad":
         raise ValueError(
-            f"path must be no AnnData file, got {str(found)!r}: write it with anndata.AnnData(X).write_h5ad(path)"
+            f"path must not be an AnnData file, got {str(found)!r}; write it with anndata.AnnData(X).write_h5ad(path)"
         )
     if ending not in WRITERS:
         raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(found)!r}")
@@ -114,7 +114,7 @@ def _name(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"names must be text that UTF-8 can write, got {name!r}") from error
+        raise ValueError(f"names must be valid UTF-8 text, got {name!r}") from error
     if not name or "\0" in name:
         raise ValueError(f"names must be text without zero bytes, got {name!r}")
     return name
@@ -126,14 +126,14 @@ def _numbers(given: ArrayLike, name: str) -> Array:
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
     if np.ma.is_masked(array):
-        raise ValueError(f"{name} must not be masked, got masked entries: fill them or leave out their rows")
+        raise ValueError(f"{name} must not be masked, got masked entries; fill them or leave out their rows")
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
         raise TypeError(f"{name} must hold floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def _labels(given: ArrayLike, arrays: Sequence[Array]) -> Array:
-    """Return one label per row, of which text is text whatever it came in."""
+    """Return one label per row, with text as ordinary strings."""
     labels: Array = np.asarray(to_host(given))
     if labels.dtype.kind in "OT" and all(isinstance(one, str) for one in labels.ravel()):
         labels = labels.astype(str)

@@ -1,4 +1,4 @@
-"""What counts as a representation: the rules that turn the arrays of a file into matrices with names."""
+"""Rules that turn the arrays of a file into named representations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNUSABLE_KINDS = {
 
 @dataclass(frozen=True)
 class Contents:
-    """The representations of a file, and what else it holds.
+    """The representations of a file, and its other contents.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array in a file, described before it is read; `refusal` says why it never can be."""
+    """An array in a file, described before it is read; `refusal` is the reason if it cannot be."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -67,17 +67,17 @@ class StoredArray:
 
     @property
     def is_label_like(self) -> bool:
-        """Whether it could hold one label per row."""
+        """Whether it can hold one label per row."""
         return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sort layer 2 before layer 10, where a file has no order of its own."""
+    """Sort layer 2 before layer 10, if a file has no order."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool = False) -> str | None:
-    """Say why an array is not a representation (or distances between rows), or None if it is."""
+    """Return why an array is not a representation (or distances between rows), or None if it is."""
     if array.refusal is not None:
         return array.refusal
     if array.dtype.kind in _UNUSABLE_KINDS:
@@ -91,10 +91,10 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
     if dimensions == 1:
         return f"{shape}, as labels are"
     if dimensions > 3:
-        return f"{shape}: flatten it to (rows, features)"
+        return f"{shape}; flatten it to (rows, features)"
     # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.
     if dimensions == 3 and layer_axis == "guess" and (array.dtype.kind != "f" or array.shape[1] == 0):
-        return f"{shape} of {array.dtype}: only floats are split into layers, so flatten it to (rows, features)"
+        return f"{shape} of {array.dtype}; only floats are split into layers, so flatten it to (rows, features)"
     return None
 
 
@@ -151,7 +151,7 @@ def _origins(path: Path, offered: Mapping[str, Sequence[str]]) -> dict[str, tupl
 
 
 def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[str, str], keys: Keys) -> list[str]:
-    """Return the names that the keys stand for, or all; a key of several layers stands for each."""
+    """Return the names that match the keys, or all; a key of several layers matches each."""
     everything = [name for names in offered.values() for name in names]
     if not everything:
         found = join_names(f"{name} ({reason})" for name, reason in skipped.items())
@@ -182,6 +182,6 @@ def _check_names(keys: Iterable[str]) -> list[str]:
 
 
 def _refusal(path: Path, key: str, known: Iterable[str], skipped: Mapping[str, str]) -> str:
-    """Say why the key names no representation, and which names do."""
-    reason = f", which cannot be used: it {skipped[key]}" if key in skipped else ""
+    """Return the error for an unknown key, with the known names."""
+    reason = f", which cannot be used because it {skipped[key]}" if key in skipped else ""
     return f"keys must be among {join_names(known)} in {path}, got {key!r}{reason}"

@@ -31,7 +31,7 @@ _WIDTH = 8
 """Bytes of a number once it is read."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
-"""So many lines tell how a file is written."""
+"""Number of lines from which the dialect of a file is found."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
 _NAMES_ROWS = "has no name and names the rows"
 _TEXT = "holds text, not numbers"
@@ -42,22 +42,22 @@ _NAMING = (
     "holds string values, not numbers",
     "holds large_string values, not numbers",
 )
-"""Why a first column is no feature, where it may name the rows."""
+"""Reasons for which a first column may name the rows."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a table; `skipped` says which cannot be features and why, `read` reads some of them."""
+    """The columns of a table, with reasons for skipped ones, and a reader."""
 
     names: tuple[str, ...]
     skipped: dict[str, str]
     read: Callable[[Sequence[str]], pd.DataFrame]
     index: tuple[str, ...] = ()
-    """Columns that are the index of the table, by whatever wrote it."""
+    """Columns that are the index of the table."""
 
     @property
     def named_columns(self) -> list[str]:
-        """The columns that somebody gave a name."""
+        """The columns with a given name."""
         return [name for name in self.names if not is_unnamed(name)]
 
 
@@ -70,7 +70,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
     labels = label_like_names(name for name in table.names if name not in skipped)
     if keys is None:
         # A class code among the features would answer the very question that is asked of them.
-        skipped |= dict.fromkeys(labels, "is named as labels are; name it in keys to use it as a feature")
+        skipped |= dict.fromkeys(labels, "has a usual name of labels; name it in keys to use it as a feature")
     features = {name: [name] for name in table.names if name not in skipped}
     chosen = choose(path, features, skipped, keys)
     available = tuple(name for name in table.named_columns if name in table.skipped or name in labels)
@@ -79,7 +79,7 @@ def matrix_of_table(path: Path, table: Table, keys: Keys, labels_column: str | S
 
 
 def row_names(table: Table, labels: str | Sequence[str]) -> Names | None:
-    """Return what names the rows: the index of the table, or else its first column if that holds text."""
+    """Return the names of the rows: the index of the table, or its first column if that holds text."""
     if table.index:
         return Names(partial(_index_values, table, table.index))
     first = table.names[0] if table.names else ""
@@ -103,7 +103,7 @@ def labels_of_table(path: Path, table: Table, column: str | None) -> Array | Nam
 
 
 def as_labels(column: pd.Series[Any]) -> Array:
-    """Return a column as an array of its values; categories stand for themselves, None for what is missing."""
+    """Return a column as an array of its values, with None for missing values."""
     values: Array = np.array(column)
     if values.dtype.kind == "O":
         # Whatever pandas marks a gap with: pandas.NA cannot even be compared with itself.
@@ -126,22 +126,22 @@ def csv_table(path: Path, separator: str) -> Table:
         if (reason := _why_not(position, column)) is not None
     }
     if not named:
-        note["(column names)"] = "are missing: the first line holds numbers and was read as a row"
+        note["(column names)"] = "are missing, because the first line holds numbers and was read as a row"
     return Table(tuple(frame.columns), skipped | note, lambda names: frame[list(names)])
 
 
 def _require_few_columns(path: Path, separator: str) -> None:
-    """Refuse tables whose columns would take minutes to tell apart: pandas keeps an object for each."""
+    """Refuse tables with too many columns, which would take minutes to read."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         found = stream.readline().count(separator) + 1
     if found > _MOST_COLUMNS:
         raise UnreadableFileError(
-            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}: save it as .npy or .npz"
+            f"{path} must have at most {_MOST_COLUMNS:,} columns as text, got {found:,}; save it as .npy or .npz"
         )
 
 
 def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
-    """Return the separator and the decimal sign, and a note where these are not the ones of the file's ending."""
+    """Return the separator and decimal sign, with a note if they differ from those of the ending."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         lines = [line for line in islice(stream, _LOOKED_AT) if line.strip()]
     if not lines or separator in lines[0]:
@@ -154,7 +154,7 @@ def _as_written(path: Path, separator: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None:
-    """Refuse lines that end early, which pandas fills with missing values."""
+    """Refuse short lines, which pandas fills with missing values."""
     if frame.shape[1] < 2 or not frame.iloc[:, -1].isna().any():
         return
     with reading(path), path.open(encoding="utf-8-sig", newline="") as stream:
@@ -165,7 +165,7 @@ def _require_full_lines(path: Path, separator: str, frame: pd.DataFrame) -> None
 
 
 def has_names(path: Path, separator: str) -> bool:
-    """Say whether the first line names the columns; numbers do only if they count, as default names do."""
+    """Whether the first line names the columns; numbers count as names only if they are 0, 1, 2, ..."""
     with path.open(encoding="utf-8-sig", newline="") as stream:
         first = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     if not all(map(_is_number, first)):
@@ -182,7 +182,7 @@ def _is_number(field: str) -> bool:
 
 
 def _why_not(position: int, column: pd.Series[Any]) -> str | None:
-    """Say why a column is not a feature, or None if it is."""
+    """Return why a column is not a feature, or None if it is."""
     unnamed = is_unnamed(str(column.name))
     if len(column) == 0:
         return "holds no values"
@@ -196,7 +196,7 @@ def _why_not(position: int, column: pd.Series[Any]) -> str | None:
 
 
 def parquet_table(path: Path) -> Table:
-    """Describe a parquet file from its schema; other columns than those asked for are never decoded."""
+    """Describe a parquet file from its schema; only requested columns are decoded."""
     parquet = optional("pyarrow.parquet", path)
     with reading(path), parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
@@ -246,7 +246,7 @@ def _parquet_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
-    """Hold columns of numbers against the memory budget before they are unpacked.
+    """Check columns against the memory budget before they are unpacked.
 
     Values that repeat are counted, not stored, so that a few bytes can stand for any number of them. What the file says
     of each column's size is not asked: the library ends the process where that is damaged.
@@ -257,5 +257,5 @@ def _require_room(path: Path, rows: int, names: Sequence[str]) -> None:
 
 
 def is_unnamed(name: str) -> bool:
-    """Say whether a name is what a column without one is called."""
+    """Whether a name is the default of an unnamed column."""
     return _UNNAMED.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Files that are not read, and the two lines that turn each kind into one that is."""
+"""Unsupported file formats, with lines of Python that convert each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TORCH = (
     "save({new}, torch.load({old}, map_location='cpu', weights_only=True))  # a dict of tensors by name",
 )
 _PICKLE = (
-    "import numpy, pickle  # reading a pickle runs what it says: only one that you wrote yourself",
+    "import numpy, pickle  # reading a pickle runs its code: only for files that you wrote yourself",
     "numpy.save({npy}, numpy.asarray(pickle.load(open({old}, 'rb'))))",
 )
 _TEXT = ("import numpy", "numpy.save({npy}, numpy.loadtxt({old}))")
@@ -36,7 +36,7 @@ _LINES = {
 
 
 def how_to_convert(path: Path) -> str:
-    """Return the lines of Python that convert a file of another kind, or nothing where they are not known."""
+    """Return lines of Python that convert an unsupported file, or an empty text."""
     lines = _LINES.get(path.suffix.lower())
     if lines is None:
         return ""
@@ -44,4 +44,4 @@ def how_to_convert(path: Path) -> str:
     names["csv"] = path.with_suffix(".csv")
     quoted = {name: repr(str(one)) for name, one in names.items()}
     told = "\n".join(f"    {line.format(**quoted)}" for line in lines)
-    return f"; this converts it:\n{told}"
+    return f"; to convert it:\n{told}"

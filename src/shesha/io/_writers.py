@@ -1,4 +1,4 @@
-"""What writes files of each ending, and refuses what their readers would not give back."""
+"""Writers of each ending, which refuse what their readers would change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Content:
-    """What is to be written, and where in the end."""
+    """The content to write, and its target."""
 
     target: Path
     arrays: dict[str, Array]
@@ -34,7 +34,7 @@ class Content:
     columns: list[str] | None
 
     def arrays_and_labels(self) -> dict[str, Array]:
-        """The arrays, the labels among them."""
+        """The arrays, including the labels."""
         if self.columns is not None:
             raise ValueError(f"columns must be None in a {self.target.suffix} file, got {join_names(self.columns)}")
         return self.arrays | ({} if self.labels is None else {self.label_column: self.labels})
@@ -50,14 +50,14 @@ def write_npy(path: Path, content: Content) -> None:
     """Write one array."""
     if len(content.arrays) != 1 or content.labels is not None:
         more = "labels" if content.labels is not None else f"{len(content.arrays)} arrays"
-        raise ValueError(f"a .npy file must hold one array, got {more}: write .npz")
+        raise ValueError(f"a .npy file must hold one array, got {more}; write .npz")
     (array,) = content.arrays_and_labels().values()
     with path.open("wb") as stream:
         _write_array(stream, array)
 
 
 def write_npz(path: Path, content: Content) -> None:
-    """Write arrays as members of an archive; `numpy.savez` cannot, whatever their names are."""
+    """Write arrays as members of an archive, with any names, which `numpy.savez` cannot do."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in content.arrays_and_labels().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
@@ -72,7 +72,7 @@ def write_safetensors(path: Path, content: Content) -> None:
     """Write tensors, in the order that the format sets."""
     safetensors = content.library("safetensors.numpy")
     if content.labels is not None and content.labels.dtype.kind == "U":
-        raise TypeError("labels must be numbers in a .safetensors file, got text: write .npz, or number the classes")
+        raise TypeError("labels must be numbers in a .safetensors file, got text; write .npz, or number the classes")
     tensors = {name: np.require(array, requirements="C") for name, array in content.arrays_and_labels().items()}
     if "__metadata__" in tensors:
         raise ValueError("names must differ from __metadata__ in a .safetensors file, got it")
@@ -94,7 +94,7 @@ def write_zarr(path: Path, content: Content) -> None:
 
 
 def _require_paths(names: Iterable[str]) -> None:
-    """Refuse names that are no paths, or of which one would lie within the array of another."""
+    """Refuse names that are not paths, or lie within one another."""
     known = set(names)
     for name in known:
         parts = name.split("/")
@@ -112,7 +112,7 @@ def write_parquet(path: Path, content: Content) -> None:
 
 
 def write_text(path: Path, content: Content, separator: str) -> None:
-    """Write one matrix as lines of text, whose numbers are read back to the last bit."""
+    """Write one matrix as lines of text, with exact numbers."""
     frame = _frame(content)
     frame.to_csv(path, sep=separator, index=False, na_rep="nan", encoding="utf-8", lineterminator="\n")
     if not has_names(path, separator):
@@ -123,14 +123,14 @@ def write_text(path: Path, content: Content, separator: str) -> None:
         found = np.asarray(labels_of_table(path, csv_table(path, separator), content.label_column))
         if found.tolist() != content.labels.tolist():
             raise ValueError(
-                f"labels must be text that a {content.target.suffix} file gives back, not missing values or numbers "
+                f"labels must be text that a {content.target.suffix} file preserves, not missing values or numbers "
                 f"such as 'NA' and '01', got {join_names(map(repr, np.unique(content.labels).tolist()))}: "
                 "write .parquet"
             )
 
 
 def _frame(content: Content) -> pd.DataFrame:
-    """Return one matrix as a table with the names of its features, and the labels behind."""
+    """Return one matrix as a table with names of features, and the labels last."""
     import pandas as pd
 
     shapes = [array.shape for array in content.arrays.values()]
@@ -145,8 +145,8 @@ def _frame(content: Content) -> pd.DataFrame:
         return frame
     if content.labels.dtype.kind != "U" and not label_like_names([content.label_column]):
         raise ValueError(
-            f"label_column must be label, labels, y, class or target for numbers, or they are read as a feature, "
-            f"got {content.label_column!r}"
+            "label_column must be label, labels, y, class or target for numeric labels, which are otherwise read "
+            f"as a feature, got {content.label_column!r}"
         )
     if content.label_column in frame:
         raise ValueError(f"label_column must differ from the names of the features, got {content.label_column!r}")

@@ -1,4 +1,4 @@
-"""Zarr stores: one array, a group of arrays, or AnnData; looked through for pickled objects before they are opened."""
+"""Zarr stores: one array, a group of arrays, or AnnData; checked for pickled objects before opening."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def labels_of_zarr(path: Path, column: str | None) -> Array | NamedRows:
 
 
 def _array_folders(path: Path) -> list[Path]:
-    """List the arrays of a store in natural order, having made sure that none holds objects."""
+    """List the arrays of a store in natural order, after checking that none holds objects."""
     if not path.is_dir():
         raise NotADirectoryError(f"path must be a Zarr store, which is a directory, got the file {path}")
     with reading(path):
@@ -53,7 +53,7 @@ def _array_folders(path: Path) -> list[Path]:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """Look at every folder, and find those that are arrays; links, pipes and devices have no place in a store."""
+    """Find the folders that are arrays; refuse links, pipes and devices."""
     within: set[str] = set()
     for name, below, _ in os.walk(path):
         _require_plain(path, name)
@@ -66,7 +66,7 @@ def _walk(path: Path) -> Iterator[Path]:
 
 
 def _require_plain(path: Path, folder: str) -> None:
-    """Refuse what is neither a file nor a folder: reading it would lead elsewhere, or never end."""
+    """Refuse links, pipes and devices."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
@@ -75,7 +75,7 @@ def _require_plain(path: Path, folder: str) -> None:
 
 
 def _node(folder: Path) -> str | None:
-    """Say what kind of node a folder describes, if any."""
+    """Return the kind of node of a folder, if any."""
     kinds = set()
     for name, kind in _METADATA.items():
         if (folder / name).is_file():
@@ -107,12 +107,12 @@ def _refuse_objects(folder: Path, document: Any) -> None:
         pickled = document["dtype"]
     if pickled is not None:
         raise UnreadableFileError(
-            f"{folder} must hold numbers or text, got Python objects ({pickled!r}): pickled data is never read"
+            f"{folder} must hold numbers or text, got Python objects ({pickled!r}); pickled data is never read"
         )
 
 
 def _codecs(node: Any) -> Iterator[str]:
-    """Name every codec at any depth; what users attach to a node is no metadata of the format."""
+    """Return the names of all codecs at any depth, except in user attributes."""
     if isinstance(node, dict):
         yield from (node[key] for key in ("id", "name") if isinstance(node.get(key), str))
         for key, value in node.items():
@@ -124,14 +124,14 @@ def _codecs(node: Any) -> Iterator[str]:
 
 
 def _is_object(dtype: Any) -> bool:
-    """Say whether a dtype of Zarr's second format, or a field of it, is an object."""
+    """Whether a dtype of Zarr format 2, or a field of it, is an object."""
     if isinstance(dtype, list):
         return any(_is_object(field[1]) for field in dtype)
     return isinstance(dtype, str) and "O" in dtype
 
 
 def _arrays(path: Path, folders: Iterable[Path]) -> dict[str, StoredArray]:
-    """Describe the arrays of a store by their place in it, or by its own name if it is one array."""
+    """Describe the arrays of a store by their path, or by the store's name for one array."""
     places = {folder.relative_to(path).as_posix(): folder for folder in folders}
     return dict(_describe(path, path.stem if place == "." else place, folder) for place, folder in places.items())
 

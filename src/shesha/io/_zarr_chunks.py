@@ -1,4 +1,4 @@
-"""How much the chunks of a Zarr array unpack to, found before a decoder takes the memory for it."""
+"""The unpacked size of chunks of a Zarr array, checked before decoding."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}
 _HARMLESS = 1 << 28
-"""Bytes that a chunk may always unpack to: text has no declared length, and codecs have a header."""
+"""Bytes to which any chunk may unpack, because text has no declared length."""
 _DEFLATE_RATIO = 1032
-"""Bytes that a byte of zlib, gzip or deflate can stand for at most."""
+"""Largest compression ratio of zlib, gzip and deflate."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
 
 
 def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse an array of which a chunk unpacks to far more than its shape declares.
+    """Refuse an array with a chunk that unpacks to far more than its shape declares.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
         if size > limit:
             raise UnreadableFileError(
                 f"{place} in {path} must unpack to chunks of {chunk}, got {file.relative_to(folder)}, which unpacks to "
-                f"{readable(size)} or more: the store is damaged, or was made to fill the memory"
+                f"{readable(size)} or more; the store is damaged, or was made to exhaust memory"
             )
 
 
 def _compressor(folder: Path) -> str:
-    """Name the codec that the bytes of a chunk are unpacked by first."""
+    """Return the codec that unpacks the bytes of a chunk first."""
     for name in ("zarr.json", ".zarray"):
         if (folder / name).is_file():
             about = json.loads((folder / name).read_bytes())

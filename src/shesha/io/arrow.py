@@ -1,4 +1,4 @@
-"""Columns of lists, as Hugging Face writes embeddings: in parquet files, and in the folders of `save_to_disk`."""
+"""Columns of lists, as Hugging Face stores embeddings, in parquet files and `save_to_disk` folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from shesha.support.types import Array
 _ROWS = 4096
 """Rows that are unpacked together."""
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
-_LEFT_OUT = "is a column of numbers beside columns of lists; name it in keys to use it"
+_LEFT_OUT = "is a column of numbers in a file with columns of lists; name it in keys to use it"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Columns:
 
 
 def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read a parquet file: each column of lists is a representation, or else the numeric columns are one."""
+    """Read a parquet file: each column of lists is a representation, otherwise all numeric columns form one."""
     return _open(path, _parquet_columns(path), keys, labels, layer_axis)
 
 
@@ -148,7 +148,7 @@ def _parquet_columns(path: Path) -> Columns:
 
 
 def _read_in_batches(path: Path, file: Any, name: str) -> Any:
-    """Read a column a stretch of rows at a time: how long lists are is known only once they are there."""
+    """Read a column in stretches of rows, because lengths of lists are known only after reading."""
     batches, n_bytes = [], 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
         batches.append(batch)
@@ -201,7 +201,7 @@ def _arrow_files(path: Path) -> list[Path]:
         with reading(path):
             splits = [str(name) for name in json.loads((path / _SPLITS).read_text(encoding="utf-8"))["splits"]]
         raise UnreadableFileError(
-            f"{path} must be one split of a data set, got {join_names(splits)}: name one, as {path}/NAME"
+            f"{path} must be one split of a data set, got {join_names(splits)}; name one, as {path}/NAME"
         )
     with reading(path):
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
@@ -209,7 +209,7 @@ def _arrow_files(path: Path) -> list[Path]:
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
         raise UnreadableFileError(
-            f"{path} must hold its rows in order, got a selection of them: call flatten_indices() before save_to_disk"
+            f"{path} must hold its rows in order, got a selection of them; call flatten_indices() before save_to_disk"
         )
     if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):
         raise UnreadableFileError(f"{path} must hold the files that {_STATE} names, got {join_names(names)}")

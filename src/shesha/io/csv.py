@@ -1,4 +1,4 @@
-"""Tables of text as pandas reads them, less what it does quietly: no column is moved, no digit is lost."""
+"""Text tables read by pandas, without shifted columns or lost digits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any)
 
 
 def _precision_options() -> dict[str, Any]:
-    """Ask for numbers to their last digit, which pandas gives unasked since 3.1; asked for, it warns."""
+    """Request exact numbers, which is the default since pandas 3.1, where the option warns."""
     import pandas as pd
 
     return {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -54,7 +54,7 @@ def _require_names(path: Path, layout: dict[str, Any]) -> None:
 
 @contextmanager
 def _explain_parser_error(path: Path, message: str) -> Iterator[None]:
-    """Say how many fields are expected, how many there are, and in which line."""
+    """Return the expected and actual number of fields, and the line."""
     try:
         yield
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Paths in, and one kind of error out: whatever a parser raises on a bad file becomes a message that names it."""
+"""Checks of paths, and one error type for unreadable files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _SIGNATURES = {
 
 
 class UnreadableFileError(ValueError):
-    """The file is damaged, of another kind than its ending says, or too large; the message names it."""
+    """The file is damaged, too large, or of another kind than its ending says."""
 
 
 def require_existing(path: str | os.PathLike[str]) -> Path:
-    """Return the path of something that exists."""
+    """Return an existing path."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
     found = kinds.path(path, "path")
@@ -53,7 +53,7 @@ def require_file(path: Path) -> Path:
     if not path.is_file():
         raise UnreadableFileError(f"path must be a regular file, got {path}")
     if not _first_bytes(path):
-        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file: write it again")
+        raise UnreadableFileError(f"{path} must be a {path.suffix} file, got an empty file; write it again")
     return path
 
 
@@ -63,7 +63,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _advice(path: Path) -> str:
-    """Say what the file looks like, or to write it again."""
+    """Return advice for a damaged file."""
     start = _first_bytes(path) if path.is_file() else b""
     kind = next((kind for signature, kind in _SIGNATURES.items() if start.startswith(signature)), "")
     if kind and path.suffix.lower() not in kind:
@@ -73,7 +73,7 @@ def _advice(path: Path) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a parser raises into one error that names the file."""
+    """Turn any parser error into one error that names the file."""
     try:
         yield
     except (UnreadableFileError, ImportError):
@@ -107,16 +107,16 @@ def require_memory(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtyp
 
 
 def require_plausible(path: Path, name: str, declared: int, stored: int) -> None:
-    """Refuse what a few bytes would blow up to: no data of any use is packed so tightly."""
+    """Refuse arrays with an implausible compression ratio."""
     if declared > _MOST_UNASKED and declared > _TIGHTEST * stored:
         raise UnreadableFileError(
             f"{name} in {path} must be stored in at least 1 byte for {_TIGHTEST:,}, got {readable(declared)} in "
-            f"{stored:,} bytes: it is damaged or made to fill the memory"
+            f"{stored:,} bytes: it is damaged, or was made to exhaust memory"
         )
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Name what a file offers, and count what goes beyond a readable list."""
+    """List names, with a count of those beyond a readable list."""
     found = list(names)
     text = ", ".join(found[:_NAMES_LISTED]) or "nothing"
     return text if len(found) <= _NAMES_LISTED else f"{text} and {len(found) - _NAMES_LISTED} more"

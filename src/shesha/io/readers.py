@@ -1,4 +1,4 @@
-"""From the ending of a file to what reads it."""
+"""Readers of files by ending."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ FORMATS: dict[str, Format] = {
 
 
 def formats() -> dict[str, Format]:
-    """Return all formats by ending, those marked elsewhere included."""
+    """Return all formats by ending, including marked ones."""
     return FORMATS | registered_formats()
 
 
 def _locate(
     path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
 ) -> tuple[Path, Reader]:
-    """Return an existing path and what reads it."""
+    """Return an existing path and its format."""
     found = require_existing(path)
     if is_dataset(found):
         return found, readers[".arrow"]
@@ -74,7 +74,7 @@ def open_file(
     layer_axis: LayerAxis = "guess",
     distances: bool = False,
 ) -> Contents:
-    """Read the representations of a file, and say what else it holds.
+    """Open the representations of a file, with a description of its other contents.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Arra
 
 
 def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -> Array | NamedRows:
-    """Read one label per row, with the names of the rows where the file has some."""
+    """Read one label per row, with the names of the rows if the file has some."""
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()

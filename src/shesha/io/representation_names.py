@@ -1,4 +1,4 @@
-"""What the arrays of several files are called."""
+"""Names of the arrays of several files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def full_name(path: Path, name: str, taken: Container[str], *, alone: bool) -> str:
-    """Return the name of an array of a file: with the file's where there are others, with its path if that is taken."""
+    """Return the name of an array, with the file's name or path if needed to be unique."""
     full = name if alone or name == path.stem else f"{path.stem}:{name}"
     return f"{path}:{name}" if full in taken else full

@@ -1,4 +1,4 @@
-"""Safetensors files, with the bfloat16 that NumPy lacks widened to float32."""
+"""Safetensors files, with bfloat16 converted to float32."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _header(path: Path) -> tuple[dict[str, dict[str, Any]], int]:
 def _describe(path: Path, name: str, tensor: dict[str, Any], start: int) -> StoredArray:
     kind, shape = tensor["dtype"], tuple(tensor["shape"])
     if kind not in _DTYPES:
-        refusal = f"holds {kind} values, which NumPy lacks: save it as F32"
+        refusal = f"holds {kind} values, which NumPy lacks; save it as F32"
         return StoredArray(shape, np.dtype("V1"), lambda: np.empty(0), refusal)
     dtype = np.dtype(_DTYPES[kind])
     if kind == "BF16":

@@ -99,7 +99,7 @@ def choose(
         for measure in _meant(one):
             known = found.setdefault(measure.name, measure)
             if isinstance(measure, PlainMeasure) and known.function is not measure.function:
-                raise ValueError(f"measures must have names that differ, got {measure.name!r} twice")
+                raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
     if not found:
         raise ValueError("measures must name at least one measure, got none")
     return list(found.values())

@@ -129,7 +129,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
-            raise OSError(errno.ENOSPC, f"no space left for {path}; what is written stays") from error
+            raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
         raise
 
 

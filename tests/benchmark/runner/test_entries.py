@@ -197,7 +197,7 @@ def test_what_is_no_measure_is_told(pair, chosen, error, expected):
 
 def test_two_functions_of_one_name_are_refused(module):
     module("def logged(X, Y):\n    return 1.0\n")
-    with pytest.raises(ValueError, match="measures must have names that differ, got 'logged' twice"):
+    with pytest.raises(ValueError, match="measures must have distinct names, got 'logged' twice"):
         entries(["toy_measures:logged", "own_measures:logged"])
 
 

@@ -163,7 +163,7 @@ def test_a_group_of_one_model_has_no_score_but_a_reason(here, make_task):
     alone = Suite("alone", (make_task(n_per_group=1),))
     found = run(alone, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
     assert found["value"].isna().all()
-    assert set(found["reason"]) == {"group shortcut 0 has 1 model: no pairs within"}
+    assert set(found["reason"]) == {"group shortcut 0 has 1 model, so there are no pairs within it"}
 
 
 def test_models_that_all_fail_leave_a_report(here, toy, faults):

@@ -236,7 +236,7 @@ def test_a_full_disk_ends_the_run_and_one_with_room_completes_it(here, toy, smal
     whole = run(toy, **{**options, "store": "b.sqlite"})
     everything = cells("b.sqlite")
     small_disk(12)
-    with pytest.raises(OSError, match=r"no space left for a\.sqlite; what is written stays") as stopped:
+    with pytest.raises(OSError, match=r"no space left for a\.sqlite; finished results are kept") as stopped:
         run(toy, **options)
     assert stopped.value.errno == errno.ENOSPC
     kept = cells("a.sqlite")

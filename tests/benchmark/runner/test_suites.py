@@ -173,11 +173,11 @@ def test_a_suite_can_be_cut_down():
         ),
         (
             lambda: run("small", store="never.sqlite", architectures=["PGNN"], tests=["augmentation"]),
-            "tests must include one that the chosen networks and data take part in, got none",
+            "tests must include one that applies to the chosen networks and data, got none",
         ),
         (
             lambda: run("small", store="never.sqlite", datasets="Cora", architectures="VGG"),
-            "domains, datasets and architectures must leave a network of the suite, got none",
+            "domains, datasets and architectures must match at least one network of the suite, got none",
         ),
         (lambda: run("small", store="never.sqlite", domains="sound"), "domain must be one of .*, got 'sound'"),
         (lambda: run("small", store="never.sqlite", workers=0), "workers must be at least 1, got 0"),

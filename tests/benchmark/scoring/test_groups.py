@@ -118,6 +118,6 @@ def test_an_empty_side_of_one_group_leaves_no_score():
 def test_groups_too_small():
     values = all_values(0, True)
     for found in groups(values, {"a": ["a0", "a1"], "b": ["b0"]}, "higher", True):
-        assert math.isnan(found.value) and found.reason == "group b has 1 model: no pairs within"
+        assert math.isnan(found.value) and found.reason == "group b has 1 model, so there are no pairs within it"
     for found in groups(values, {"a": ["a0", "a1"]}, "higher", True):
         assert math.isnan(found.value) and "group a is the only one" in found.reason

@@ -74,7 +74,7 @@ def test_a_group_of_one_has_a_reason(rng):
     models = [rng.standard_normal((30, 4)) for _ in range(3)]
     found = tests.augmentation({"off": models[:2], "strong": models[2:]}, "CKA")
     assert found["value"].isna().all()
-    assert set(found["reason"]) == {"group strong has 1 model: no pairs within"}
+    assert set(found["reason"]) == {"group strong has 1 model, so there are no pairs within it"}
 
 
 def test_layers(rng):

@@ -189,6 +189,6 @@ def test_pictures(results):
     assert len(ax.get_legend().get_texts()) == 7
     given = plt.figure().add_subplot()
     assert plot_agreement(results.query("test == 'shortcut'"), results, given) is given
-    with pytest.raises(ValueError, match="own must hold scores that published holds as well"):
+    with pytest.raises(ValueError, match="own must share scores with published"):
         plot_agreement(made({"A": 1.0}), results)
     plt.close("all")

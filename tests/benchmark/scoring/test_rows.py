@@ -42,7 +42,7 @@ def test_pairs_in_list_order():
     assert ("b", "a") in asymmetric and ("a", "b") not in asymmetric and {("a", "c"), ("c", "a")} < set(asymmetric)
     assert tests.pairs_layers([["p", "q"], ["r", "s"]], True) == [("p", "q"), ("r", "s")]
     assert tests.pairs_layers([["p", "q"]], False) == [("p", "q"), ("q", "p")]
-    with pytest.raises(ValueError, match="groups must name each model once"):
+    with pytest.raises(ValueError, match="groups must contain each model once"):
         tests.pairs_groups({"x": ["a"], "y": ["a"]}, True)
 
 

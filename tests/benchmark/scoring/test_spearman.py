@@ -165,9 +165,9 @@ def test_without_models_there_is_no_p_value():
         (([1, 2], [1, 2, 3]), r"differences must have a value per distance \(2\), got 3"),
         (([[1, 2]], [1, 2]), r"distances must be 1-D"),
         (([1, 2, 3], [1, 2, 3], 4), "pairs must name the models of each of the 3 distances, got 6 pairs"),
-        (([1, 2], [1, 2], 2, [(0, 1), (1, 2)]), "pairs must be of two different models from 0 to 1"),
-        (([1, 2], [1, 2], 2, [(0, 1), (1, 1)]), "pairs must be of two different models"),
-        (([1, 2], [1, 2], 2, [(0, 1), (0, 1)]), "pairs must be named once"),
+        (([1, 2], [1, 2], 2, [(0, 1), (1, 2)]), "pairs must be two different numbers of models from 0 to 1"),
+        (([1, 2], [1, 2], 2, [(0, 1), (1, 1)]), "pairs must be two different numbers of models"),
+        (([1, 2], [1, 2], 2, [(0, 1), (0, 1)]), "pairs must be distinct"),
         (([1, 2, 3], [1, 2, 3], 3, None, 0), "n_permutations must be at least 1, got 0"),
     ],
 )

@@ -90,5 +90,5 @@ def test_folders_that_do_not_fit(photographs: Path, write_images: Write, hyper: 
     with pytest.raises(ValueError, match=r"n09 must hold image files .*, got none"):
         load("IN100", hyper())
     (photographs / "val").rename(photographs / "validation")
-    with pytest.raises(ValueError, match="must hold a folder val or test beside train"):
+    with pytest.raises(ValueError, match="must hold a folder val or test next to train"):
         load("IN100", hyper())

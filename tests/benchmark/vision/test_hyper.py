@@ -82,7 +82,7 @@ def test_values_that_are_refused(change: dict[str, Any], message: str) -> None:
 
 
 def test_lacking_names_are_listed() -> None:
-    with pytest.raises(ValueError, match=r"hyper must name epochs, .*, extent as well, got nothing"):
+    with pytest.raises(ValueError, match=r"hyper must also contain epochs, .*, extent, got nothing"):
         Hyper.check({})
 
 

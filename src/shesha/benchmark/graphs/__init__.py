@@ -1,4 +1,4 @@
-"""Graph neural networks of the benchmark: data, training and what the trained networks say of the test nodes."""
+"""Graph neural networks of the benchmark: data, training and extraction."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def fit(model: Model) -> Weights:
 
 
 def extract(model: Model, weights: Weights) -> Outcome:
-    """Run a trained graph network over the whole graph and return what it says of the test nodes.
+    """Run a trained graph network over the whole graph and return representations and outputs of the test nodes.
 
     Representations are the outputs of the hidden layers before normalisation, activation and dropout, of shape
     (n_rows, n_channels): all of them where the model keeps its layers, the last one otherwise. Rows are the test nodes

@@ -44,8 +44,7 @@ def _refuse_for_positions(model: Model, hyper: Hyper) -> None:
         raise ValueError(f"hyper['activation'] must be relu for a PGNN, got {hyper.activation!r}")
     if model.setting.kind == "augmentation":
         raise ValueError(
-            f"setting of a PGNN must be another one than augmentation, got {model.setting}: "
-            "dropping edges would change the distances that it computes with"
+            f"setting of a PGNN must not be augmentation, got {model.setting}; dropped edges would change its distances"
         )
 
 

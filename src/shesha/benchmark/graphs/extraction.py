@@ -1,4 +1,4 @@
-"""What a trained graph network says of the test nodes."""
+"""Representations and outputs of a trained graph network."""
 
 from __future__ import annotations
 

@@ -44,5 +44,5 @@ class GraphNetwork(NetworkPart):
     """Raises ValueError for settings and hyperparameters that it cannot be trained with."""
 
     def check(self, model: Model, hyper: Hyper) -> None:
-        """Refuse what the network cannot be trained with."""
+        """Refuse settings with which the network cannot be trained."""
         self.refuse(model, hyper)

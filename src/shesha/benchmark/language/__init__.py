@@ -1,4 +1,4 @@
-"""Language: sentences and pairs of sentences, read by transformers."""
+"""The language domain: sentences and pairs of sentences, read by transformers."""
 
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import fingerprint

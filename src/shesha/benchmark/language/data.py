@@ -1,4 +1,4 @@
-"""The texts that models are trained on and looked at with."""
+"""The texts for training and extraction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUBSET_SEED = 2024
 
 
 def load(dataset: str, hyper: Hyper) -> tuple[Texts, Texts]:
-    """Return the training and the test texts; raises MissingDataError where there are none."""
+    """Return the training and test texts; MissingDataError if they are missing."""
     train, test = CATALOGUE.dataset(dataset).read(hyper)
     return _subset(train, hyper.train_rows), _subset(test, hyper.test_rows)
 

@@ -1,4 +1,4 @@
-"""What a trained model says of the test rows."""
+"""Representations and outputs of a trained model."""
 
 from __future__ import annotations
 

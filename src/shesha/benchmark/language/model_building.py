@@ -59,7 +59,7 @@ class Builder:
 
     @property
     def n_outputs(self) -> int:
-        """Number of classes that the network tells apart."""
+        """Number of classes of the network's output."""
         return settings.n_outputs(self.model.setting, self.n_classes)
 
     def rows(self, lesson: Lesson) -> Rows:

@@ -1,4 +1,4 @@
-"""Where the pretrained networks lie: a local folder, a package, or the Hugging Face hub."""
+"""Locations of pretrained networks: a local folder, a package, or the Hugging Face hub."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def option_ids(vocabulary: Vocabulary, n_options: int) -> list[int]:
     """Return the token of each option; raises ValueError where an option is not one token of its own."""
     ids = vocabulary.ids(OPTIONS[:n_options])
     if any(len(option) != 1 for option in ids) or len({option[0] for option in ids}) != n_options:
-        raise ValueError(f"the options {', '.join(OPTIONS[:n_options])} must be a token each, got {ids}")
+        raise ValueError(f"the options {', '.join(OPTIONS[:n_options])} must be single tokens, got {ids}")
     return [option[0] for option in ids]
 
 
@@ -44,7 +44,7 @@ def prompt_rows(
 
 
 def words(classes: Sequence[str], n_options: int) -> list[str]:
-    """Return the texts whose words a vocabulary needs, so that all prompts can be told apart."""
+    """Return the texts whose words a vocabulary needs, so that all prompts differ."""
     return [question(classes, n_options) + hint for hint in _hints((None, 0))]
 
 

@@ -1,4 +1,4 @@
-"""Words of about the same meaning, from a list of our own: the same on every machine."""
+"""Synonyms from our own list, the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests: what each claims, needs, compares and scores, and each for models of your own.
+"""The tests of the benchmark, also for your own models.
 
 A test is a file of this package, or of yours, with one object; `TESTS` lists the six of the benchmark, `register` adds
 one of your own.

@@ -26,7 +26,7 @@ def _difference(a: Output, b: Output) -> float:
 ACCURACY = ByPrediction(
     name="accuracy",
     title="Accuracy correlation",
-    claim="Models are the less similar the more their accuracies differ.",
+    claim="Models are less similar the more their accuracies differ.",
     rows=("accuracy",),
     counts={"accuracy": "spearman"},
     differences={"accuracy": _difference},
@@ -36,7 +36,7 @@ ACCURACY = ByPrediction(
 def accuracy_correlation(
     representations: Models, probabilities: Models, labels: ArrayLike, measures: Choices = "ReSi", seed: Seed = 0
 ) -> pd.DataFrame:
-    """Test whether models are the less similar the more their accuracies differ.
+    """Test whether models are less similar the more their accuracies differ.
 
     Parameters
     ----------

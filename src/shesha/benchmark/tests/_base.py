@@ -1,4 +1,4 @@
-"""What a test of the benchmark knows: its models, the pairs it compares, and how their values become scores."""
+"""The base of a test: its models, the pairs it compares, and its scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Grounding = Literal["prediction", "design"]
 
 
 class Output(NamedTuple):
-    """What a model says of the rows."""
+    """Representations and outputs of a model."""
 
     probabilities: ArrayLike
     """Of shape (n_rows, n_classes), rows summing to one."""
@@ -59,7 +59,7 @@ class Cast:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkTest(ABC):
-    """A test: everything that the benchmark has to know of it.
+    """A test of the benchmark.
 
     A test of one's own is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`) or of a class
     of one's own with the three methods `models`, `pairs` and `score`; `register` makes it known.

@@ -1,4 +1,4 @@
-"""The three kinds of tests: by what models say, by groups of models, by the order of layers."""
+"""The three kinds of tests: by predictions, by groups of models, by the order of layers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ByPrediction(BenchmarkTest):
-    """A test of whether models are the less similar the more their outputs differ; a result for each difference."""
+    """A test of whether models are less similar the more their outputs differ, with a result for each difference."""
 
     grounding: Grounding = "prediction"
     qualities: tuple[str, ...] = ("spearman",)
@@ -64,7 +64,7 @@ class ByPrediction(BenchmarkTest):
         *,
         labels: ArrayLike | None = None,
     ) -> pd.DataFrame:
-        """Score measures on models of one's own, as `accuracy_correlation` does."""
+        """Score measures on your own models, as `accuracy_correlation` does."""
         from shesha.benchmark.user_models import score_by_prediction
 
         return score_by_prediction(self, representations, probabilities, labels, measures, seed)
@@ -106,13 +106,13 @@ class ByGroups(BenchmarkTest):
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Return how well values within groups stand apart from those between."""
+        """Return how well values within groups are separated from those between groups."""
         return score_groups(self.name, measure, values, cast.last)
 
     def score_arrays(
         self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
-        """Score measures on models of one's own, as `label_randomization` does."""
+        """Score measures on your own models, as `label_randomization` does."""
         from shesha.benchmark.user_models import score_by_groups
 
         return score_by_groups(self, groups, measures, seed)
@@ -120,7 +120,7 @@ class ByGroups(BenchmarkTest):
 
 @dataclass(frozen=True, kw_only=True)
 class ByLayers(BenchmarkTest):
-    """A test of whether layers of a model are the less similar the more layers lie between them."""
+    """A test of whether layers of a model are less similar the more layers lie between them."""
 
     grounding: Grounding = "design"
     qualities: tuple[str, ...] = BY_LAYERS
@@ -143,7 +143,7 @@ class ByLayers(BenchmarkTest):
     def score_arrays(
         self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
-        """Score measures on models of one's own, as `layer_monotonicity` does."""
+        """Score measures on your own models, as `layer_monotonicity` does."""
         from shesha.benchmark.user_models import score_by_layers
 
         return score_by_layers(self, models, measures, seed)

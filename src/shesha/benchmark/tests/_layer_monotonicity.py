@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LAYER_MONOTONICITY = ByLayers(
     name="layer_monotonicity",
     title="Layer monotonicity",
-    claim="Layers of a model are the less similar the more layers lie between them.",
+    claim="Layers of a model are less similar the more layers lie between them.",
     rows=("layer_monotonicity",),
     counts={"layer_monotonicity": "conformity"},
 )
@@ -27,7 +27,7 @@ LAYER_MONOTONICITY = ByLayers(
 def layer_monotonicity(
     models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
 ) -> pd.DataFrame:
-    """Test whether layers are the less similar the more layers lie between them.
+    """Test whether layers are less similar the more layers lie between them.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def _disagreement(a: Output, b: Output) -> float:
 OUTPUT = ByPrediction(
     name="output",
     title="Output correlation",
-    claim="Models are the less similar the more their predictions differ.",
+    claim="Models are less similar the more their predictions differ.",
     rows=("jsd", "disagreement"),
     # The divergence would count the test twice.
     counts={"disagreement": "spearman"},
@@ -37,7 +37,7 @@ OUTPUT = ByPrediction(
 def output_correlation(
     representations: Models, probabilities: Models, measures: Choices = "ReSi", seed: Seed = 0
 ) -> pd.DataFrame:
-    """Test whether models are the less similar the more their outputs differ.
+    """Test whether models are less similar the more their outputs differ.
 
     Difference is the mean Jensen-Shannon divergence of the rows (`jsd`) and the share of rows with another most
     probable class (`disagreement`). Parameters and result are those of `accuracy_correlation`.

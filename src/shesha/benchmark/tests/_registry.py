@@ -1,4 +1,4 @@
-"""The tests that are known: the six that ship, in one table, and those of one's own."""
+"""The registry of tests: the six of the benchmark, and your own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _known: dict[str, BenchmarkTest] = {one.name: one for one in TESTS}
 
 
 def register(test: Test) -> Test:
-    """Make a test of one's own known to suites, tables, ranks and reports, and return it.
+    """Register your own test for suites, tables, ranks and reports, and return it.
 
     Registered again, it takes the place of the earlier one of its name.
 
@@ -48,14 +48,14 @@ def register(test: Test) -> Test:
     if not isinstance(test, BenchmarkTest):
         raise TypeError(f"test must be a BenchmarkTest, got {type(test).__name__}")
     if test.name in [one.name for one in TESTS]:
-        raise ValueError(f"name must be one that no test of the benchmark has, got {test.name!r}")
+        raise ValueError(f"name must not be that of a test of the benchmark, got {test.name!r}")
     others = [one for one in _known.values() if one.name != test.name]
     taken = [row for row in test.rows if any(row in other.rows for other in others)]
     if taken:
-        raise ValueError(f"rows must be names that no other test has, got {', '.join(taken)}")
+        raise ValueError(f"rows must not be names of another test, got {', '.join(taken)}")
     for kind, difference in test.differences.items():
         if any(other.differences.get(kind, difference) is not difference for other in others):
-            raise ValueError(f"differences must have names that no other test's have, got {kind!r}")
+            raise ValueError(f"differences must not have names of those of another test, got {kind!r}")
     for row, quality in test.counts.items():
         if row not in test.rows or quality not in test.qualities:
             raise ValueError(f"counts must name rows and qualities of {test.name}, got {quality} of {row}")
@@ -66,13 +66,13 @@ def register(test: Test) -> Test:
 
 
 def all_tests() -> tuple[BenchmarkTest, ...]:
-    """Return the tests that are known: the six, and those registered."""
+    """Return all tests: the six, and registered ones."""
     load_entry_points()
     return tuple(_known.values())
 
 
 def find(test: str | BenchmarkTest) -> BenchmarkTest:
-    """Return a test by its name, whatever the case and the separators, or by its place, module:name.
+    """Return a test by its name, ignoring case and separators, or by module:name.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def find(test: str | BenchmarkTest) -> BenchmarkTest:
 
 
 def ranking_scores() -> dict[str, str]:
-    """Return the results that count in ranks, and by which score each."""
+    """Return the results that count in ranks, with the score of each."""
     return {row: quality for one in all_tests() for row, quality in one.counts.items()}
 
 
 def main_qualities() -> dict[str, str]:
-    """Return the score by which each result counts where it is asked for."""
+    """Return the main score of each result."""
     return {row: one.counts.get(row, one.qualities[0]) for one in all_tests() for row in one.rows}
 
 
@@ -110,7 +110,7 @@ def _import_test(place: str) -> BenchmarkTest:
 
 @cache
 def load_entry_points() -> None:
-    """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
+    """Import tests of other packages; warn about one that cannot be imported."""
     from importlib.metadata import entry_points
 
     from shesha.support.warnings import MeasureWarning, warn

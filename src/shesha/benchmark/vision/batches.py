@@ -1,4 +1,4 @@
-"""Images as tensors, batch by batch, read while the batch before is worked on."""
+"""Images as tensors in batches, read ahead of the computation."""
 
 from __future__ import annotations
 

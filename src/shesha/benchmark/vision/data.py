@@ -1,4 +1,4 @@
-"""The images that models are trained on and looked at with."""
+"""The images for training and extraction."""
 
 from __future__ import annotations
 

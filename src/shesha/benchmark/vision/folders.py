@@ -1,4 +1,4 @@
-"""Folders of image files: train/<class>/<image>, and val or test beside train."""
+"""Folders of image files: train/<class>/<image>, and val or test next to train."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
 def _parts(place: Path) -> tuple[Path, Path]:
     test = next((place / name for name in ("val", "test") if (place / name).is_dir()), None)
     if test is None:
-        raise ValueError(f"{place} must hold a folder val or test beside train")
+        raise ValueError(f"{place} must hold a folder val or test next to train")
     return place / "train", test
 
 

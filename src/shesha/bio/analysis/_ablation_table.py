@@ -79,7 +79,7 @@ def ablation(
     >>> print(ablation({10: first, 20: second}, size=None, n_bootstrap=200))
     10: rho 0.950 [0.880, 0.973]
     20: rho 0.926 [0.832, 0.962]
-    rank of magnitude between settings: 1.000 +- 0.000, at least 1.000
+    rank correlation of magnitude between settings: 1.000 +- 0.000, at least 1.000
     rank correlation of coherence between settings: 0.955 +- 0.000, at least 0.955
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
