@@ -91,7 +91,7 @@ def test_a_failure_says_what_drifted_by_how_much_and_where(project):
     named_first = text.split("rows that moved most: ")[1].splitlines()[0].split(", ")
     assert {int(name[5:]) for name in named_first} <= set(range(7, 19))
     assert "What to do: " in text
-    assert "If the change was meant, run\n  pytest --canary-update test_encoder.py::test_encoder" in text
+    assert "If the change was intended, run\n  pytest --canary-update test_encoder.py::test_encoder" in text
     # The library's own frames say nothing to whoever broke an encoder.
     assert "pytest_plugin.py" not in text
 

@@ -138,7 +138,7 @@ class Canary:
         except ValueError as error:
             self._fail(f"the encodings cannot be compared with {self._name(path)}: {error}", "If they are right", path)
         if verdict.needs_attention:
-            self._fail(failure(verdict, self._name(path)), "If the change was meant", path)
+            self._fail(failure(verdict, self._name(path)), "If the change was intended", path)
         if verdict.state == "watch":
             self._note(f"{self._request.node.nodeid}: a sign of change, short of a failure: {_headline(verdict)}")
         return verdict

@@ -137,7 +137,10 @@ def test_distances_are_taken_as_such_if_told(invoke, strict_json, folder, arrays
 def test_what_looks_like_distances_gets_a_hint(invoke_main, folder):
     ended = invoke_main("compare", folder / "dX.npy", folder / "Y.npy", *FEW)
     assert ended.status == 0
-    assert ended.err == "shesha: dX looks like distances between rows: if it is, mark it with Rdm (--rdm)\n"
+    assert (
+        ended.err
+        == "shesha: dX is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,10 @@ def test_layers_takes_distances(folder, invoke):
 
 
 def test_the_hint_in_python():
-    hint = pytest.warns(shesha.MeasureWarning, match=r"looks like distances between rows: if it is, mark it with Rdm")
+    hint = pytest.warns(
+        shesha.MeasureWarning,
+        match=r"is used as features but looks like distances between rows; if it is, mark it with Rdm",
+    )
     D = STACK[0]
     with hint:
         shesha.compare(D, STACK[1][:, :5], "CKA")

@@ -242,7 +242,7 @@ def test_distances_only_suffice_for_ranked_distances(pair):
         ["CKA", "RSA"],
         covariates=Rdm(np.ones((N, N)) - np.eye(N) + 0.1 * (known @ known.T > 0) * (1 - np.eye(N))),
     )
-    assert "needs the features and covariates as columns, got distances" in found["CKA"].reason
+    assert "needs features, and covariates as columns, got a distance matrix" in found["CKA"].reason
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,16 @@ def test_distances_only_suffice_for_ranked_distances(pair):
         (np.r_[np.nan, np.ones(N - 1)], "covariates must be free of NaN, got NaN or infinity in rows 0"),
         (np.c_[np.arange(N), np.full(N, np.inf)], "column 1 of covariates must be free of NaN"),
         ([None, *LABELS[1:]], "covariates must be free of missing labels, got none in rows 0"),
-        (np.ones(N), "covariates must differ between rows, got 1.0 in all"),
-        (np.c_[np.arange(N), ["a"] * N], "column 1 of covariates must differ between rows, got a in all"),
+        (np.ones(N), "covariates must vary between rows, got 1.0 in all"),
+        (np.c_[np.arange(N), ["a"] * N], "column 1 of covariates must vary between rows, got a in all"),
         (np.arange(N - 1), f"covariates must have one value for each of the {N} rows, got {N - 1}"),
         (np.ones((2, N, 1)), r"covariates must be of shape \(n,\) or \(n, n_covariates\), got shape"),
-        (np.arange(N).astype(str), f"covariates must leave at least 4 of the {N} rows free, got {N} that differ"),
-        (np.random.default_rng(0).standard_normal((N, N)), "covariates must leave at least 4 of the 30 rows free"),
-        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must be of the {N} rows compared, got 4 rows"),
+        (np.arange(N).astype(str), f"covariates must leave at least 4 degrees of freedom of {N} rows, got {N} terms"),
+        (
+            np.random.default_rng(0).standard_normal((N, N)),
+            "covariates must leave at least 4 degrees of freedom of 30 rows",
+        ),
+        (Rdm(np.ones((4, 4)) - np.eye(4)), f"covariates must have the {N} compared rows, got 4 rows"),
     ],
 )
 def test_covariates_that_cannot_be_taken_out_are_refused(pair, covariates, message):
@@ -278,7 +281,7 @@ def test_what_has_no_rows_to_adjust_is_refused(pair):
         calibrate(X, Y, lambda a, b: 1.0, covariates=known)
     with pytest.raises(ValueError, match="truncate must be None with covariates, got 3"):
         calibrate(X, Y, covariates=known, truncate=3)
-    with pytest.raises(ValueError, match="covariates must come with one row per input, got data of shape"):
+    with pytest.raises(ValueError, match="covariates must have one row per input, got data of shape"):
         compare(np.ones((N, 2, 3)), np.ones((N, 2, 3)), "CKA", covariates=known)
 
 

@@ -350,7 +350,7 @@ BAD = {
         lambda p: {1: p / "early.npy", "1": p / "noise.npy"},
         {},
         ValueError,
-        "representations must have names that differ when printed, got 1, '1'",
+        "representations must have names that differ as text, got 1, '1'",
     ),
     "nothing": (lambda p: [], {}, ValueError, "representations must be a mapping of at least two names to arrays"),
 }

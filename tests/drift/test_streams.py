@@ -175,5 +175,5 @@ def test_what_is_no_stream_of_new_inputs_is_refused(rng):
     with pytest.raises(ValueError, match="reference must have at least 20 rows for a stream, got 12"):
         DriftMonitor(X[:12]).update(X)
     named = DriftMonitor(NamedRows(X, [f"text {i}" for i in range(60)]))
-    with pytest.raises(ValueError, match=r"got rows named as those of the reference \(text 7\)"):
+    with pytest.raises(ValueError, match=r"got rows with names of the reference \(text 7\)"):
         named.update(NamedRows(rows(rng, 2), ["text 7", "other"]))

@@ -125,7 +125,7 @@ def test_what_is_no_stack_has_to_name_its_layers(tokenizer):
     assert blocks(odd) == ()
     odd.forward = lambda input_ids, attention_mask: torch.nn.Sequential.forward(odd, input_ids)
     with pytest.raises(
-        ValueError, match=r"layers must be named for Sequential, .*, got 'all': shesha\.extract\.layers"
+        ValueError, match=r"layers must be named for Sequential, .*, got 'all'; shesha\.extract\.layers"
     ):
         encode(odd, TEXTS, reader=tokenizer)
     assert encode(odd, TEXTS, "1", reader=tokenizer)["1"].shape == (4, 4)

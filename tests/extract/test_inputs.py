@@ -129,7 +129,7 @@ def test_empty_inputs_are_refused(tower, empty):
         (
             {"a": np.zeros((3, 2)), "b": np.zeros((2, 2))},
             ValueError,
-            "as many rows in each field, got {'a': 3, 'b': 2}",
+            "equal numbers of rows in all fields, got {'a': 3, 'b': 2}",
         ),
         ({"input_ids": [[1], []]}, ValueError, "at least one token per row, got none in rows 1"),
         ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "others in 'token_type_ids'"),

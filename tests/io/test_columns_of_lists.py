@@ -119,7 +119,7 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     ("name", "told"),
     [
         ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
-        ("m.pkl", r"runs what it says: only one that you wrote yourself\n +numpy\.save\('.*m.npy'"),
+        ("m.pkl", r"runs its code: only for files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
         ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
         ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
         ("m.h5", r"h5py\.File\('.*m.h5'\)"),
@@ -129,7 +129,7 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
 )
 def test_other_files_are_refused_with_the_lines_that_convert_them(tmp_path, name, told):
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*; this converts it:\n") as refused:
+    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*; to convert it:\n") as refused:
         files.read(tmp_path / name)
     assert refused.match(told)
 

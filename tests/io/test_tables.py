@@ -182,5 +182,5 @@ def test_csv_without_numbers(tmp_path, text):
 def test_more_columns_than_text_is_for_are_refused_at_once(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("\n".join([",".join(["1"] * 100_001)] * 3))
-    with pytest.raises(UnreadableFileError, match=r"at most 100,000 columns as text, got 100,001: save it as \.npy"):
+    with pytest.raises(UnreadableFileError, match=r"at most 100,000 columns as text, got 100,001; save it as \.npy"):
         files.open_file(path)

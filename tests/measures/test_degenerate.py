@@ -49,7 +49,7 @@ CALLS = {
     "CKA, rbf": (lambda: measures.cka(X, EQUAL, kernel="rbf"), "median distance between rows is zero"),
     "unbiased CKA, narrow": (
         lambda: measures.unbiased_cka(X, Y, kernel="rbf", bandwidth=1e-3),
-        "equally alike",
+        "equally similar",
     ),
     "DistCorr": (lambda: measures.distance_correlation(EQUAL, Y), "all distances between rows are equal"),
     "EOS": (lambda: measures.eigenspace_overlap(ZERO, Y), "all entries are zero"),
@@ -242,5 +242,5 @@ def test_what_is_no_option_is_refused_in_words(name):
 
 @pytest.mark.parametrize("bandwidth", [1e-200, 1e-3, 1e12])
 def test_a_bandwidth_that_makes_all_pairs_alike_gives_no_value(bandwidth):
-    with pytest.warns(NotEstimableWarning, match="equally alike|does not vary|kernel matrix is zero"):
+    with pytest.warns(NotEstimableWarning, match="equally similar|does not vary|kernel matrix is zero"):
         assert np.isnan(measures.cka(X, Y, kernel="rbf", bandwidth=bandwidth))

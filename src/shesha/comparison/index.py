@@ -152,7 +152,7 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
         )
         if {*new} & {*found.known}:
             labels = ", ".join(map(repr, representations))
-            raise ValueError(f"representations must have names that differ when printed, got {labels}")
+            raise ValueError(f"representations must have names that differ as text, got {labels}")
         found.known |= new
     return found
 

@@ -62,13 +62,13 @@ class Basis(View):
         return np.asarray(squared / squared.sum())
 
     def components_for(self, share: float) -> int:
-        """Fewest leading directions that hold this share of the variance."""
+        """Fewest leading directions that explain this share of the variance."""
         # Shares within rounding of the asked one reach it.
         reached = np.cumsum(self.variances) >= share * (1 - 4 * np.finfo(float).eps)
         return self.count_with_ties(int(np.argmax(reached)) + 1 if reached.any() else self.rank)
 
     def count_with_ties(self, k: int) -> int:
-        """As many leading directions, and those whose singular value equals that of the last.
+        """A number of leading directions, plus those tied with the last.
 
         Which directions of equal singular values come first is rounding, or row numbers.
         """
@@ -81,7 +81,7 @@ class Basis(View):
         return bool(self.variances[k] >= self.variances[k - 1] * (1 - _EQUAL))
 
     def direction_weights(self, k: int) -> Vector:
-        """How much each direction counts among the leading k: in part, if the cut falls among equal ones."""
+        """Weight of each direction among the leading k; fractional if the cut falls among equal ones."""
         k = min(k, self.rank)
         first = last = self.count_with_ties(k)
         if last > k:
@@ -104,7 +104,7 @@ class Basis(View):
         )
 
     def overlap(self, other: Basis) -> Matrix:
-        """Cosines between the directions of the two, where the directions lie."""
+        """Cosines between the directions of the two, on their device."""
         return self.cached_with(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
@@ -121,7 +121,7 @@ class Basis(View):
 
 
 def _thin_svd(rows: Matrix) -> tuple[Matrix, Vector, Matrix]:
-    """Decompose; through a triangular factor where one side is much longer, which is faster and as accurate."""
+    """Decompose, through a triangular factor if one side is much longer, which is faster and as accurate."""
     n, d = rows.shape
     qr = namespace(rows).linalg.qr
     if n > 2 * d:
@@ -141,7 +141,7 @@ def _leading_directions(directions: Matrix, k: int) -> Matrix:
 
 
 def _singular_value_rounding(features: Features, values: Vector) -> float:
-    """Singular values that rounding alone produces, in the decomposition and in the numbers as stored."""
+    """Size of singular values that rounding produces, in the decomposition and in the stored numbers."""
     n, d = features.rows.shape
     decomposition = max(n, d) * np.finfo(float).eps * max(float(values[0]), 1.0)
     typical = norm(features.rows) / float(np.sqrt(n * d))

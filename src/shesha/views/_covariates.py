@@ -1,4 +1,4 @@
-"""Covariates: what rows are known to differ in, to be taken out of representations that are compared."""
+"""Covariates of rows, to be controlled for in comparisons."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from shesha.views._splines import MOST_TERMS, natural_spline
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
-"""Rows that must be left once every covariate has taken one."""
+"""Fewest degrees of freedom that covariates must leave."""
 _ROWS_PER_TERM = 5
-"""A number is fitted by one smooth term for so many rows, and no more than four: every draw of a null takes as many."""
+"""Rows per smooth term of a number, of which there are at most four."""
 _NOTHING = 1e-10
-"""Share of a feature's length below which what is left of it is rounding."""
+"""Share of a feature's length below which its residual is rounding error."""
 
 
 @dataclass(frozen=True)
 class Covariates:
-    """What rows differ in: standardised columns, or distances between rows where only these are known."""
+    """Covariates as standardised columns, or as distances between rows if only these are known."""
 
     columns: Matrix | None
-    """Numbers with mean 0 and variance 1, and one column per class of a label: rows that agree in them are alike."""
+    """Numbers with mean 0 and variance 1, and one column per class of a label."""
     given: Rdm | None = None
     terms: Matrix | None = None
-    """What is taken out of features: smooth terms of each number, and the columns of labels."""
+    """Regressors of the features: smooth terms of each number, and columns of labels."""
     numbers: Mapping[str, Vector] = field(default_factory=dict)
     """The covariates that are numbers, by name."""
 
@@ -58,7 +58,7 @@ class Covariates:
         """
         if isinstance(covariates, Rdm):
             if covariates.n_rows != n_rows:
-                raise ValueError(f"covariates must be of the {n_rows} rows compared, got {covariates.n_rows} rows")
+                raise ValueError(f"covariates must have the {n_rows} compared rows, got {covariates.n_rows} rows")
             return cls(None, covariates)
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
@@ -67,8 +67,8 @@ class Covariates:
         found = cls(np.concatenate(list(parts.values()), axis=1), terms=np.concatenate(terms, axis=1), numbers=numbers)
         if n_rows - found.n_taken < FEWEST_FREE:
             raise ValueError(
-                f"covariates must leave at least {FEWEST_FREE} of the {n_rows} rows free, got {found.n_taken} "
-                "that differ, the mean among them (a label counts once per class): use fewer"
+                f"covariates must leave at least {FEWEST_FREE} degrees of freedom of {n_rows} rows, got "
+                f"{found.n_taken} terms including the mean (a label has one per class); use fewer"
             )
         return found
 
@@ -91,11 +91,11 @@ class Covariates:
 
     @property
     def n_taken(self) -> int:
-        """Rows that stop being free: one for the mean, and one for each term."""
+        """Degrees of freedom that are used: one for the mean, and one for each term."""
         return 1 + int(self.basis.shape[1])
 
     def residuals(self, rows: Matrix) -> Matrix:
-        """Return the rows less what smooth functions of the covariates explain; means stay."""
+        """Return the residuals of the rows given smooth functions of the covariates; means are kept."""
         unit = length_unit(rows)
         rows = rows / unit
         mean = rows.mean(axis=0)
@@ -124,7 +124,7 @@ class Covariates:
         return Rdm((found + found.T) / 2, "covariates")
 
     def design(self, blocks: ArrayLike | None = None) -> Exchange:
-        """Say that rows of similar covariates take each other's place."""
+        """Return the design that permutes rows of similar covariates."""
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
 
 
@@ -134,7 +134,7 @@ def _count_terms(n_rows: int, n_numbers: int) -> int:
 
 
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield each covariate with what it is called."""
+    """Yield each covariate with its name."""
     if hasattr(covariates, "columns") and hasattr(covariates, "iloc"):
         found = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
     elif isinstance(covariates, Mapping):
@@ -168,7 +168,7 @@ def _code_column(column: NDArray[Any], name: str, n_rows: int) -> Matrix:
         column = _numbers_if_all_are(column)
     codes, values = check.labels(column, n_rows, name, min_classes=1)
     if len(values) < 2:
-        raise ValueError(f"{name} must differ between rows, got {values[0]!s} in all")
+        raise ValueError(f"{name} must vary between rows, got {values[0]!s} in all")
     few = values.dtype.kind in "iu" and len(values) <= max(2, n_rows // STRATUM)
     if values.dtype.kind in "iuf" and not few:
         numbers = np.asarray(column, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What does not depend on the order of the rows: the spectrum, and the distribution along random directions."""
+"""Views that do not depend on the order of the rows: the spectrum, and random projections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The features themselves, as given or centred, and how two sets of them correlate."""
+"""The features, as given or centred, and correlations between two sets of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEDIAN_ROWS = 100
 
 @dataclass(frozen=True)
 class Features(View):
-    """Rows in units of a power of two near the largest entry, so that squares stay within range."""
+    """Rows divided by a power of two near the largest entry, so that squares do not overflow."""
 
     rows: Matrix
     unit: float
@@ -52,13 +52,13 @@ class Features(View):
 
     @cached_property
     def compact(self) -> Matrix:
-        """Centred rows in at most n coordinates: an orthogonal map, so that inner products of rows stay."""
+        """Centred rows in at most n coordinates, by an orthogonal map that keeps inner products."""
         n, d = self.centred.shape
         return self.centred if d <= n else _triangular_factor(self.centred)
 
     @cached_property
     def unit_columns(self) -> tuple[Matrix, Index]:
-        """Centred columns of unit length, and the columns that have none (they are zero)."""
+        """Centred columns of unit length, and which columns are zero."""
         largest = np.abs(self.centred).max(axis=0)
         constant = np.flatnonzero(largest <= 4 * np.finfo(float).eps * np.abs(self.rows).max(axis=0))
         scaled = self.centred / np.where(largest > 0, largest, 1.0)
@@ -88,7 +88,7 @@ class Features(View):
 
 @dataclass(frozen=True)
 class _Relabelled(Features):
-    """Features in another order of the rows: what has been worked out for the original is gathered."""
+    """Features in another order of the rows, which gathers results of the original."""
 
     original: Features
     order: Index

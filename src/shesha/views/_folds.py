@@ -1,4 +1,4 @@
-"""Rows dealt into folds, and the rows outside of each decomposed: what held-out prediction needs of one side."""
+"""Rows in folds, with a decomposition of the rows outside of each, for held-out prediction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Folds(View):
-    """Centred rows dealt into folds; for each, the rows outside of it decomposed."""
+    """Centred rows in folds; for each, a decomposition of the rows outside of it."""
 
     rows: Matrix
     fold: Index
@@ -62,7 +62,7 @@ class Folds(View):
 
     @classmethod
     def build(cls, source: Representation, *, n_folds: int = 5, groups: Groups | None = None, seed: Seed = 0) -> Folds:
-        """Deal the rows, or whole groups, into folds of about equal size."""
+        """Divide the rows, or whole groups, into folds of about equal size."""
         count = check.count(n_folds, "n_folds", minimum=2)
         features = source.view(Features)
         if features.centred_norm == 0:
@@ -116,7 +116,7 @@ def deal_folds(n: int, n_folds: int, groups: Groups | None, seed: Seed) -> Index
 
 
 def _dealt_by_size(codes: Sequence[int], n_folds: int, seed: Seed) -> Index:
-    """Give the largest groups out first, each to the fold with the fewest rows; equals in random order."""
+    """Assign groups by decreasing size to the fold with the fewest rows; ties in random order."""
     sizes = np.bincount(codes)
     if len(sizes) < n_folds:
         raise NotEstimable(f"{n_folds} folds need at least as many groups, got {len(sizes)}")

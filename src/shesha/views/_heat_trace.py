@@ -1,4 +1,4 @@
-"""How heat leaves the rows of the graph that nearest neighbours make."""
+"""Heat traces of the graph of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shesha.views.representation import Representation, View
 
 @dataclass(frozen=True)
 class HeatTrace(View):
-    """How heat leaves the rows of the graph of k nearest neighbours (Euclidean): one number for each time."""
+    """Heat trace of the graph of k nearest neighbours (Euclidean): one number for each time."""
 
     trace: Vector
 

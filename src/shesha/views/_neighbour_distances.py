@@ -1,4 +1,4 @@
-"""Distances to near and farther neighbours, from which a dimension follows."""
+"""Distances to neighbours of several ranks, for an estimate of dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 MOST_RANKS = 64
-"""The farthest neighbour looked at; dependence between neighbourhoods grows with it."""
+"""Largest rank of a neighbour; dependence between neighbourhoods grows with it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class NeighbourDistances(View):
         distinct = distinct_rows(rows)
         if len(distinct) < 3:
             raise NotEstimable(
-                "all rows are equal" if len(distinct) == 1 else f"it needs 3 distinct rows, got {len(distinct)}"
+                "all rows are equal"
+                if len(distinct) == 1
+                else f"it needs at least 3 distinct rows, got {len(distinct)}"
             )
         kept = rows[distinct]
         distances = neighbour_distances(kept, cls.ranks_among(len(kept) - 1))[0]

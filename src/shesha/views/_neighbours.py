@@ -25,12 +25,12 @@ from shesha.views.representation import STANDARDS, Representation, Standard, Vie
 
 Search = Callable[[Matrix], kernel.Found]
 _TABLE_ROWS = 4096
-"""Up to this many rows all ranks (and up to half as many, all distances) stand in a table, for many look-ups."""
+"""Up to this many rows, all ranks (and up to half as many, all distances) are stored in a table."""
 
 
 @dataclass(frozen=True)
 class Neighbours(View):
-    """The k nearest rows of each row, nearest first; a row is left out of its own by its number.
+    """The k nearest rows of each row, nearest first, without the row itself.
 
     A relabelled view shares what has been found for the original, and translates row numbers.
     """
@@ -38,7 +38,7 @@ class Neighbours(View):
     lists: Index
     """Row i names the neighbours of row i."""
     rows: Matrix | None
-    """Rows whose inner products make the metric; None if only distances were given."""
+    """Rows whose inner products define the metric; None if only distances were given."""
     distances: Vector | None = None
     """Condensed distances, if only they were given."""
     tied: bool = False
@@ -46,7 +46,7 @@ class Neighbours(View):
     search: Search | None = None
     """How rows were searched."""
     ties: kernel.Ties | None = None
-    """Between whom, if they can be broken anew without a search."""
+    """Tied rows, if ties can be broken again without a search."""
 
     @classmethod
     def build(
@@ -124,11 +124,11 @@ class Neighbours(View):
 
     @cached_property
     def rank_major_lists(self) -> Index:
-        """Line r names the neighbours of rank r of all rows: look-ups of many rows at once are faster this way."""
+        """Neighbours of rank r of all rows in line r, for faster look-ups of many rows."""
         return np.ascontiguousarray(self.nearest.T)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer[Any]]:
-        """Rank (from 1) of each other row among the neighbours of the row beside it; 0 if it is none of them."""
+        """Rank (from 1) of each given row among the neighbours of its partner; 0 if it is not a neighbour."""
         if self.n_rows <= _TABLE_ROWS:
             return np.asarray(self._rank_table.take(rows * self.n_rows + others))
         codes, order = self._edge_codes
@@ -141,7 +141,7 @@ class Neighbours(View):
         return self.ranks_between(np.arange(self.n_rows), other.rank_major_lists).T
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """(Cosine) distance between each row and the other beside it, both of shape (n, m)."""
+        """(Cosine) distances between pairs of rows, both of shape (n, m)."""
         if self.n_rows <= _TABLE_ROWS // 2:
             return np.asarray(self._distance_table.take(rows * self.n_rows + others))
         out = np.empty(others.shape)
@@ -156,11 +156,11 @@ class Neighbours(View):
         return self._products
 
     def products_with_rank(self, rows: Index, ranks: NDArray[np.integer[Any]]) -> Vector:
-        """Inner product of each row with its neighbour of the rank beside it."""
+        """Inner product of each row with its neighbour of the given rank."""
         return np.asarray(self._products[rows, ranks - 1])
 
     def invariant(self, key: str, number: Callable[[Neighbours], float]) -> float:
-        """A number that relabelling leaves alone, computed once, of the original."""
+        """A number that does not change by relabelling, computed once for the original."""
         if key not in self._numbers:
             self._numbers[key] = number(self)
         return self._numbers[key]
@@ -254,12 +254,12 @@ def _all_equal(rows: Matrix) -> bool:
 
 @dataclass(frozen=True)
 class Relabelled(Neighbours):
-    """Neighbours under other row numbers: row i is row order[i] of the original."""
+    """Relabelled neighbours: row i is row order[i] of the original."""
 
     original: Neighbours | None = None
     order: Index | None = None
     own: Neighbours | None = None
-    """The original with its ties broken by its own numbers, where they have been broken anew here."""
+    """The original with its own tie-breaking, if ties were broken again here."""
 
     @property
     def _original(self) -> tuple[Neighbours, Index]:

@@ -1,4 +1,4 @@
-"""Representations of the same rows, in the same order: where rows have names, these decide."""
+"""Alignment of the rows of representations by their names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TypeVar("S", Representation, Rows, Rows | Rdm)
 
 
 def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
-    """Return representations with their rows as those of the first that has names; a warning says which were moved.
+    """Return representations with rows in the order of the first that has names, with a warning if rows moved.
 
     Raises
     ------
@@ -27,14 +27,14 @@ def align_rows(sources: Mapping[str, S]) -> dict[str, S]:
 
 
 def take_rows(source: S, chosen: Index) -> S:
-    """Some rows of a representation of whatever kind, in this order."""
+    """Some rows of any kind of representation, in this order."""
     return source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
 
 
 def layers_in_one_order(
     a: dict[str, Representation], b: dict[str, Representation]
 ) -> tuple[dict[str, Representation], dict[str, Representation]]:
-    """Return the layers of two models with the rows of all in the order of the first whose rows have names."""
+    """Return the layers of two models with rows in the order of the first that has names."""
     called = {f"layers_a[{name}]": layer for name, layer in a.items()}
     called |= {f"layers_b[{name}]": layer for name, layer in b.items()}
     found = list(align_rows(called).values())

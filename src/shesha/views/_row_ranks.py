@@ -1,4 +1,4 @@
-"""Ranks of all rows by their distance from each row, and the nearest with shares where they tie."""
+"""Ranks of all rows by their distance from each row, and the nearest with fractional ties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PANEL = 256
 
 @dataclass(frozen=True)
 class RowRanks(View):
-    """Rank of every other row by its distance from each row, equally far ones sharing their mean; and the k nearest.
+    """Rank of every other row by its distance from each row, with mean ranks for ties; and the k nearest.
 
     Where several rows compete for the last places among the k nearest, each has a share of these: had row numbers
     decided, representations with ties would agree for that reason alone.
@@ -29,7 +29,7 @@ class RowRanks(View):
     ranks: NDArray[np.float32]
     """Row i holds the rank, from 1, of every other row; 0 for itself."""
     own: Index
-    """With `nearest` and `shares`: who is among the k nearest of whom, and to what share."""
+    """With `nearest` and `shares`: the k nearest rows, with fractional ties."""
     nearest: Index
     shares: Vector
     order: Index | None = None
@@ -83,7 +83,7 @@ class RowRanks(View):
 def _rank_panel(
     distances: NDArray[np.float64], start: int, k: int, tolerance: float, out: NDArray[np.float32]
 ) -> tuple[Index, Index, Vector]:
-    """Rank the others of a panel of rows; return who is among the k nearest, and to what share."""
+    """Rank the others for a panel of rows; return the k nearest with fractional ties."""
     block = distances[start : start + _PANEL].copy()
     m, n = block.shape
     at = np.arange(m)

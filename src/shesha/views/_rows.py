@@ -1,4 +1,4 @@
-"""Rows from wherever they are: memory, a mapped file, a sparse matrix, a tensor; read as they are needed."""
+"""Rows of any source (memory, mapped file, sparse matrix, tensor), read as needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOME = 4096
 
 
 class Rows:
-    """A matrix, inputs x features, of which any rows can be read: its shape is checked now, values when they are read.
+    """A matrix, inputs x features, of which any rows can be read; values are checked when read.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class Rows:
         self.precision = input_precision(self._array.data if self.is_sparse else self._array)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Names serve to put rows in order, before they go anywhere."""
+        """Drop the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     @property
     def is_sparse(self) -> bool:
-        """Whether only entries that are not zero are kept."""
+        """Whether only nonzero entries are stored."""
         return not isinstance(self._array, np.ndarray)
 
     @property
@@ -83,7 +83,7 @@ class Rows:
 
     @property
     def sample(self) -> Array:
-        """All rows where that costs nothing; of a sparse matrix the first few thousand."""
+        """All rows if that is cheap; the first few thousand of a sparse matrix."""
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
     def drop(self, rows: Index) -> Rows:
@@ -102,7 +102,7 @@ class Rows:
         return Rows(self._array[:, columns], self.name, min_rows=0, min_columns=0)
 
     def view(self, kind: type[V]) -> V:
-        """Return a view: made from blocks of the rows where it can be, else from all rows at once."""
+        """Return a view, made from blocks of the rows if possible, otherwise from all rows at once."""
         make = getattr(kind, "from_rows", None)
         if make is None:
             return self.whole.view(kind)
@@ -124,7 +124,7 @@ class Rows:
 
 
 def rows_or_distances(X: Any, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> Rows | Rdm:
-    """Return what a score looks at: rows, or distances where only these are known."""
+    """Return the input of a score: rows, or distances if only these are known."""
     if isinstance(X, Representation) and X.has_distances_only:
         return X.distances
     return X if isinstance(X, Rdm) else Rows(X, name, min_rows=min_rows, min_columns=min_columns)

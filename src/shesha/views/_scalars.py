@@ -1,4 +1,4 @@
-"""One number per representation: what a measure then compares is a difference of two numbers."""
+"""One number per representation; a measure compares two of them."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class Uniformity(Scalar):
     """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
 
     beyond: float
-    """What pairs of different rows add to -log n, which the pairs of a row with itself give alone."""
+    """Contribution of pairs of different rows to the value, beyond -log n of the pairs of a row with itself."""
     n_rows: int
 
     def difference(self, other: Uniformity) -> float:
-        """Difference of two values, whose common part log n is never added: it would cost a small one all digits."""
+        """Difference of two values without their common part log n, which would cost precision."""
         return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
 
     @classmethod

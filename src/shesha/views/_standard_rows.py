@@ -1,4 +1,4 @@
-"""Rows in the form whose inner products give a distance, or the distances where only these are known."""
+"""Rows in the form whose inner products give a distance, or distances if only these are known."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Standard(View):
     metric: Metric
     rows: Matrix | None
     given: Matrix | None
-    """Square distances, where only distances are known."""
+    """Square matrix of distances, if only distances are known."""
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "cosine", centred: bool = False) -> Standard:
-        """Bring the rows to standard form; given distances are taken as they are."""
+        """Bring the rows to standard form; given distances do not change."""
         check.choice(metric, METRICS, "metric")
         if source.has_distances_only:
             return cls(metric, None, _square(source.distances.condensed, source.n_rows))
@@ -68,12 +68,12 @@ class Standard(View):
 
     @property
     def squares(self) -> bool:
-        """Whether `squared` and `squared_distances_between` return squares, not the distances themselves."""
+        """Whether `squared` and `squared_distances_between` return squared distances."""
         return self.rows is None or self.metric == "euclidean"
 
     @property
     def level(self) -> float:
-        """Difference below which two squared distances are the same number."""
+        """Difference below which two squared distances tie."""
         if self.rows is None:
             return ROUNDING * float(self._square.max(initial=0.0)) ** 2
         return distance_rounding(self.rows, self.metric)
@@ -85,7 +85,7 @@ class Standard(View):
         return Standard(self.metric, self.rows[order], None)
 
     def squared(self) -> Vector:
-        """Distances of all pairs in condensed order, squared if Euclidean: their order is what counts."""
+        """Distances of all pairs in condensed order, squared if Euclidean."""
         if self.rows is None:
             return np.asarray(self._square[np.triu_indices(self.n_rows, k=1)] ** 2)
         return condensed_distances(self.rows, self.metric, squared=True)

@@ -1,4 +1,4 @@
-"""How the variance of centred rows is shared among principal directions; the rows may lie on disk."""
+"""Shares of the variance of centred rows by principal direction; rows may be on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Variances(View):
 
     shares: Vector
     moments: FourthMoments
-    """What a correction for the number of rows or columns needs beside the shares."""
+    """Further quantities for corrections by the number of rows or columns."""
 
     @classmethod
     def build(cls, source: Representation) -> Variances:
@@ -35,7 +35,7 @@ class Variances(View):
 
     @classmethod
     def from_rows(cls, source: Rows) -> Variances:
-        """Decompose rows from wherever they are, in blocks."""
+        """Decompose rows of any source, in blocks."""
         for start, block in source.blocks(_ENTRIES):
             check.finite(block, source.name, first_row=start)
         return cls(centred_variances(source), fourth_moments(source))

@@ -1,4 +1,4 @@
-"""A representation less what covariates explain of it, and the views of it in other orders of its rows."""
+"""Residuals of a representation given covariates, and their views in other orders of the rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from shesha.views._covariates import Covariates
 from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation, View
 
-_ONLY_DISTANCES = "needs the features and covariates as columns, got distances between rows of one of them"
+_ONLY_DISTANCES = "needs features, and covariates as columns, got a distance matrix"
 
 
 class Adjusted(Representation):
-    """Features with the covariates taken out; where distances are compared, they are taken out of these instead.
+    """Features with covariates regressed out; if distances are compared, covariates are regressed out of these.
 
     Where only distances are known, of the representation or of the covariates, nothing else can be looked at.
     """
@@ -34,13 +34,13 @@ class Adjusted(Representation):
 
     @property
     def rows(self) -> Matrix:
-        """The features less what the covariates explain."""
+        """The residuals of the features given the covariates."""
         self._require_features()
         return super().rows
 
     @property
     def distances(self) -> Rdm:
-        """Refused: what is known is not adjusted."""
+        """Refused, because the known distances are not adjusted."""
         raise NotEstimable(_ONLY_DISTANCES)
 
     def condensed_distances(self, metric: Metric, *, squared: bool = False) -> tuple[Vector, float]:
@@ -57,11 +57,11 @@ class Adjusted(Representation):
         return Adjusted(self.given.take_rows(chosen), self.covariates.take(chosen))
 
     def reorder(self, order: Index) -> Adjusted:
-        """What is left in another order of the rows, adjusted again: as many degrees of freedom are gone then."""
+        """The residuals in another order of the rows, adjusted again, so that degrees of freedom are equal."""
         return Adjusted(Representation(np.ascontiguousarray(self.rows[order]), self.precision), self.covariates)
 
     def __getstate__(self) -> tuple[Any, Any]:
-        """Views are made anew where a copy goes."""
+        """Drop views from a copy, which makes its own."""
         return self.given, self.covariates
 
     def __setstate__(self, state: tuple[Any, Any]) -> None:
@@ -71,7 +71,7 @@ class Adjusted(Representation):
 
 @dataclass(frozen=True)
 class Refitted(View):
-    """Stands for a view of an adjusted representation in a null: each order is adjusted anew, then looked at."""
+    """Replaces a view of an adjusted representation in a null, which adjusts each order again."""
 
     source: Adjusted
     look: Callable[[Representation], View]
@@ -82,22 +82,22 @@ class Refitted(View):
         return self.source.n_rows
 
     def permute(self, order: Index) -> View:  # type: ignore[override]
-        """Look at the residuals in another order, from which the covariates are taken out again."""
+        """Return the view of the residuals in another order, adjusted again."""
         return self.look(self.source.reorder(order))
 
 
 def adjust_for_covariates(
     sides: list[Representation], covariates: ArrayLike | Rdm | None
 ) -> tuple[list[Representation], Any]:
-    """Take the covariates out of all sides; without any, return them as they are, and None."""
+    """Adjust all sides for covariates; without any, return the sides and None."""
     if covariates is None:
         return sides, None
     for side in sides:
         if len(side.shape) > 2:
-            raise ValueError(f"covariates must come with one row per input, got data of shape {side.shape}")
+            raise ValueError(f"covariates must have one row per input, got data of shape {side.shape}")
     ordered = labels_in_order((side.names for side in sides), {"covariates": covariates})["covariates"]
     found = Covariates.build(ordered, sides[0].n_rows)
     for side in sides:
         if side.n_rows != found.n_rows:
-            raise ValueError(f"covariates must be of the {side.n_rows} rows compared, got {found.n_rows} rows")
+            raise ValueError(f"covariates must have the {side.n_rows} compared rows, got {found.n_rows} rows")
     return [Adjusted(side.to_numpy, found) for side in sides], found

@@ -35,9 +35,9 @@ Kernel = Literal["linear", "rbf", "distance"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf", "distance")
 Bandwidth = float | Literal["median", "published"]
 _DEGENERATE = 1e-14
-"""A centred kernel matrix below this share of its norm before centring is rounding."""
+"""Share of the norm before centring below which a centred kernel matrix is rounding error."""
 _LARGE = 2**26
-"""Bytes of features above which their copies are not kept for other views: making them anew costs less than memory."""
+"""Bytes of features above which copies are not kept for other views."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Gram(View):
     factor: Matrix | None
     """Centred rows whose inner products are the entries, for the linear kernel."""
     given: tuple[Vector, Vector] | None = None
-    """Upper triangle and diagonal, where they had to be computed."""
+    """Upper triangle and diagonal, if they were computed."""
     size: float = 1.0
-    """Norm of the matrix: above 1 where the features are a sample, and that of all features is taken as 1."""
+    """Norm of the matrix; above 1 if features are a sample, because the norm of all features is 1."""
 
     folding = "columns"
 
@@ -92,12 +92,12 @@ class Gram(View):
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
-        """Distances suffice but for the linear kernel."""
+        """Distances suffice, except for the linear kernel."""
         return bool(options["kernel"] != "linear")
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
-        """Average the matrices: those of linear kernels are that of all features side by side."""
+        """Average the matrices; for linear kernels, by concatenating features."""
         if options.get("sampled"):
             # Repeats have the same features, which side by side are no larger sample.
             return None
@@ -141,11 +141,11 @@ class Gram(View):
         return self.entries[1] if self.factor is None else self._lengths
 
     def dense(self) -> Gram:
-        """The same without the features that it was made of."""
+        """The same matrix without the features."""
         return Gram(self.n_rows, self.unbiased, None, self.entries)
 
     def symmetric(self) -> Symmetric:
-        """The matrix whose entrywise product with another's sums to their inner product."""
+        """The matrix for inner products with others."""
         return Symmetric(*self.entries, 2.0)
 
     def prefers_features(self, other: Gram) -> bool:
@@ -204,12 +204,12 @@ def _norm_of_all(squared_norm: float, own: float, d: int) -> float:
         raise NotEstimable("a sample of features needs at least 2, got 1")
     found = float((squared_norm - own) * d / (d - 1))
     if found <= _DEGENERATE * squared_norm:
-        raise NotEstimable("different features do not agree, so that nothing is known of those not sampled")
+        raise NotEstimable("different features do not agree, so the norm of all features cannot be estimated")
     return found
 
 
 def _self_products(features: Features) -> float:
-    """What features give with themselves in the unbiased squared norm of their Gram matrix of unit size."""
+    """Contribution of features with themselves to the unbiased squared norm of their Gram matrix."""
     squares = (features.centred / features.centred_norm) ** 2
     xp, n = namespace(squares), features.n_rows
     second, fourth = xp.sum(squares, axis=0), xp.sum(squares**2, axis=0)
@@ -244,7 +244,7 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
         own = to_host(lengths)
         squared_norm += diagonal_correction(own, own)
         if squared_norm <= _DEGENERATE:
-            raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
+            raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
     rows *= sqrt(size) * squared_norm**-0.25
     found = Gram(n, unbiased, rows, size=size)
@@ -262,13 +262,15 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     if isinstance(bandwidth, str):
         scale = _median_square(squared, source.n_rows, published=bandwidth == "published")
         if scale <= 0:
-            raise NotEstimable("the median distance between rows is zero: pass a bandwidth")
+            raise NotEstimable("the median distance between rows is zero, so pass a bandwidth")
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     alike = triangles.gaussian(squared, scale)
     if spread(alike) == 0:
-        raise NotEstimable("the bandwidth makes all pairs of rows equally alike: pass one near the distances")
+        raise NotEstimable(
+            "the bandwidth makes all pairs of rows equally similar, so pass one of the size of the distances"
+        )
     return _append_diagonal(alike, source.n_rows, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Distances between rows: as they are, and as centred ranks whose inner product is their rank correlation."""
+"""Distances between rows, raw and as centred ranks whose inner product is their rank correlation."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Method = Literal["spearman", "pearson"]
 METHODS: tuple[Method, ...] = get_args(Method)
 _ROUNDED = 8 * np.finfo(float).eps
 _SAME_SUM = 1e-12
-"""Sums of unit ranks that differ by less of their spread are equal; one rank of one view is more."""
+"""Relative difference below which sums of unit ranks tie."""
 _LEFT = 1e-7
-"""Share of the length of ranks below which what is left of them is rounding."""
-_EQUAL = "all distances between rows are equal, so nothing can be correlated with them"
+"""Share of the length of ranks below which residuals are rounding errors."""
+_EQUAL = "all distances between rows are equal, so they have no correlation"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class RankedRdm(View):
         return RankedRdm(self.n_rows, take_condensed(self.ranks, order, self.n_rows))
 
     def symmetric(self) -> Symmetric:
-        """The matrix whose entrywise product with another's sums to their inner product."""
+        """The matrix for inner products with others."""
         return Symmetric(self.ranks, None, 1.0)
 
     def inner(self, other: RankedRdm) -> float:
@@ -135,14 +135,14 @@ class RankedRdm(View):
 
 @dataclass(frozen=True)
 class PartialRdm(RankedRdm):
-    """What distances between covariates leave of the ranks: the inner product of two is their partial correlation."""
+    """Residual ranks given distances between covariates; inner products are partial correlations."""
 
     known: Vector
     """Centred ranks of the distances between covariates, of unit length."""
 
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
-        """Take out what the covariates explain of centred ranks; refuse where nothing is left."""
+        """Regress covariates out of centred ranks; refuse if nothing remains."""
         left = own - triangles.inner(own, known) * known
         length = sqrt(triangles.inner(left, left))
         if length <= _LEFT * sqrt(triangles.inner(own, own)):
@@ -150,7 +150,7 @@ class PartialRdm(RankedRdm):
         return cls(n_rows, left / length, known)
 
     def permute(self, order: Index) -> PartialRdm:
-        """Bring what is left into another order of the rows, and take the covariates out again."""
+        """Permute the residuals, and regress the covariates out again."""
         return PartialRdm.remove_covariates(take_condensed(self.ranks, order, self.n_rows), self.known, self.n_rows)
 
 

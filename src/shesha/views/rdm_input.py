@@ -1,4 +1,4 @@
-"""What is given: distances instead of features, numbers of some precision, rows without a direction."""
+"""Kinds of input: distances instead of features, stored precision, rows without a direction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class UndirectedRowsError(NotEstimable):
 
     @property
     def kind(self) -> str:
-        """What is wrong with the rows."""
+        """The kind of fault of the rows."""
         return "zero" if self.metric == "cosine" else "constant"
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class UndirectedRowsError(NotEstimable):
 
 
 class Rdm:
-    """Distances between rows, to be compared as they are (a representational dissimilarity matrix).
+    """Distances between rows (a representational dissimilarity matrix), for use instead of features.
 
     Accepted wherever a representation is; measures that need the features themselves say so.
 
@@ -61,7 +61,7 @@ class Rdm:
 
     @classmethod
     def stack(cls, D: ArrayLike, name: str = "D") -> list[Rdm]:
-        """Return the distances of several representations (subjects, layers, times), each by itself.
+        """Return the distances of several representations (subjects, layers, times) separately.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Rdm:
         return [cls(one, f"{name}[{number}]") for number, one in enumerate(array)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Names serve to put rows in order, before they go anywhere."""
+        """Drop the row names, which serve only to align rows."""
         return {**self.__dict__, "names": None}
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Rdm:
 
 
 _LARGEST = 5000
-"""Of more rows it is not asked whether a matrix is symmetric."""
+"""Most rows for which a matrix is checked for symmetry."""
 
 
 def looks_like_distances(array: Any) -> bool:
@@ -109,16 +109,19 @@ def looks_like_distances(array: Any) -> bool:
 
 
 def hint_of_distances(named: Mapping[str, Any]) -> None:
-    """Warn of matrices that are taken for features and look like distances."""
+    """Warn about features that look like distances."""
     for name, X in named.items():
         shape = getattr(X, "shape", ())
         square = isinstance(shape, tuple) and len(shape) == 2 and shape[0] == shape[1]
         if square and looks_like_distances(split_names(X, name)[0]):
-            warn(f"{name} looks like distances between rows: if it is, mark it with Rdm (--rdm)", MeasureWarning)
+            warn(
+                f"{name} is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)",
+                MeasureWarning,
+            )
 
 
 def input_precision(X: Any) -> float:
-    """Relative rounding of an array's numbers as they were stored."""
+    """Relative rounding error of the stored numbers of an array."""
     if arrays.stays(X):
         xp = arrays.namespace(X)
         kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64

@@ -1,4 +1,4 @@
-"""A representation with the views that have been made of it, and what every view can do."""
+"""A representation with its views, and the base class of views."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Symmetric:
 
 
 class View:
-    """What a measure sees of a representation. Subclasses are frozen and hold plain arrays."""
+    """The part of a representation that a measure needs. Subclasses are frozen and hold plain arrays."""
 
     folding: ClassVar[Folding] = "rows"
-    """Where the positions of feature maps go: into rows, or into columns if only relations of rows matter."""
+    """Folding of positions of feature maps: into rows, or into columns if only relations of rows matter."""
 
     @classmethod
     def build(cls, source: Representation) -> Self:
@@ -61,12 +61,12 @@ class View:
 
     @classmethod
     def build_subsets(cls, source: Representation, subsets: Sequence[Index], **options: Any) -> list[Self] | None:
-        """Make the views of many subsets of the rows at once; None where that is no better than one after another."""
+        """Make the views of many subsets of the rows at once; None if there is no faster way than one by one."""
         return None
 
     @classmethod
     def average(cls, views: Sequence[Self], **options: Any) -> Self | None:
-        """Average the views of several measurements of the same inputs; None where features must be averaged."""
+        """Average the views of repeated measurements; None if features must be averaged."""
         return None
 
     @classmethod
@@ -84,7 +84,7 @@ class View:
         raise NotImplementedError
 
     def cached_with(self, other: View, name: str, work: Callable[[], Result]) -> Result:
-        """Work out something of two views, once for all measures that look at both in turn.
+        """Compute a result of two views once, for all measures that need it.
 
         It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
         """
@@ -98,7 +98,7 @@ class View:
         return found[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what belongs to another view as well."""
+        """Leave out results that are shared with another view."""
         return {name: value for name, value in self.__dict__.items() if name != _BETWEEN}
 
 
@@ -106,15 +106,15 @@ _BETWEEN = "_between"
 
 
 class Representation:
-    """A validated matrix (or feature maps, or distances) and its views, each made once."""
+    """A validated matrix (or feature maps, or distances) with its views, each made once."""
 
     def __init__(self, array: NDArray[np.float64] | Rdm, precision: float) -> None:
         self._array = array
-        """On a device it is an array of that device's library."""
+        """The values; on a device, an array of that device's library."""
         self.precision = precision
-        """Relative rounding of the numbers as they were stored: coarser for single precision."""
+        """Relative rounding error of the stored numbers, coarser for single precision."""
         self.names: Names | None = None
-        """Names of the rows, until rows of others were put in the same order."""
+        """Names of the rows, until rows are aligned."""
         self._made: dict[Any, Any] = {}
         self._lock = RLock()
 
@@ -158,7 +158,7 @@ class Representation:
 
     @property
     def distances(self) -> Rdm:
-        """The distances, where only these are known."""
+        """The distances, if only these are known."""
         assert isinstance(self._array, Rdm)
         return self._array
 
@@ -180,7 +180,7 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Views are made anew where a copy goes; what lies on a device goes as an array of the host."""
+        """Drop views from a copy, and move device arrays to the host."""
         return self.to_numpy._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
@@ -194,7 +194,7 @@ class Representation:
         return cast(V, self.cached((kind, *sorted(options.items())), lambda: kind.build(self, **options)))
 
     def cached(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what has been made under this key, or make it. A reason not to make it is kept, too."""
+        """Return the cached result of a key, or make it; a reason for failure is cached too."""
         with self._lock:
             if key not in self._made:
                 try:
@@ -215,7 +215,7 @@ class Representation:
                     made.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
-        """Rows whose inner products or distances give the metric; rows without a direction are a reason to stop."""
+        """Rows whose inner products or distances give the metric; refuse rows without a direction."""
         if metric == "dot":
             return self.rows
         check.choice(metric, STANDARDS, "metric")
@@ -254,15 +254,15 @@ class Representation:
 
 
 def check_named_arrays(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
-    """Check the arrays and call them by their names; `label` is how messages call one."""
+    """Check named arrays; messages use `label`."""
     found = {str(name): Representation.build(X, label.format(name)) for name, X in arrays.items()}
     if len(found) < len(arrays):
-        raise ValueError(f"{argument} must have names that differ when printed, got {', '.join(map(repr, arrays))}")
+        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, arrays))}")
     return found
 
 
 def move_together(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
-    """All for NumPy's functions, unless the work can be done anywhere and all lie on devices."""
+    """Move all to NumPy, unless the work can run on devices and all are there."""
     if anywhere and not any(source is source.to_numpy for source in sources):
         return list(sources)
     return [source.to_numpy for source in sources]
@@ -271,7 +271,7 @@ def move_together(sources: Sequence[Representation], *, anywhere: bool) -> list[
 def aligned(
     a: Representation, b: Representation, folding: Folding, *, anywhere: bool = False
 ) -> tuple[Representation, Representation]:
-    """Two representations as matrices that a measure can compare; `anywhere` leaves them on their device."""
+    """Two representations as comparable matrices; `anywhere` leaves them on their device."""
     a, b = move_together((a, b), anywhere=anywhere)
     if a is b and len(a.shape) == 2:
         return a, b
@@ -282,6 +282,6 @@ def aligned(
 
 
 def choose_folding(a: Representation, b: Representation, folding: Folding) -> Folding:
-    """Where positions go: they can become inputs only where both have them, else they are features of their input."""
+    """Choose the folding of positions: into rows only if both have positions, otherwise into features."""
     kinds = {len(a.shape), len(b.shape)}
     return "columns" if len(kinds) > 1 else "rows" if kinds == {3} else folding

@@ -1,4 +1,4 @@
-"""Both halves of the features for random pairs of rows: any number of rows, from memory or from disk."""
+"""Both halves of the features for random pairs of rows, of any number of rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.split_halves import Draw, draw_sampler, half_metric
 
 FEWEST_PAIRS = 1000
-"""Pairs that a partition needs at least: a rank correlation of fewer is biased."""
+"""Fewest pairs of a partition; a rank correlation of fewer is biased."""
 _FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
-"""Squared lengths between which products of rows stay within the range of double precision."""
+"""Range of squared lengths for which products do not overflow."""
 
 
 @dataclass(frozen=True)
 class SampledHalves:
-    """The twin of `SplitHalves` that never holds all pairs: each question draws fresh ones and reads their rows."""
+    """As `SplitHalves`, for random pairs that are drawn as needed."""
 
     rows: Rows
     metric: Metric
@@ -38,7 +38,7 @@ class SampledHalves:
         return half_metric(self.metric, self.rotated)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:
-        """Return what draws the next partition, in the order of the documented functions."""
+        """Return the sampler of partitions, in the order of the documented functions."""
         return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
 
     def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_halves.SampledScore:
@@ -59,7 +59,7 @@ class SampledHalves:
         return sampled_halves.Masks.build([draw])
 
     def reader(self) -> sampled_halves.Rows:
-        """Return what reads rows as they are needed, and checks them."""
+        """Return a reader of rows with checks."""
         centre = self.metric == "correlation" and self.rotated
         unit = self._unit() if self.metric == "euclidean" else 1.0
 
@@ -84,7 +84,7 @@ class SampledHalves:
         return read
 
     def _unit(self) -> float:
-        """Squares of distances must stay within range, and the first rows show the scale."""
+        """Return a unit so that squared distances do not overflow, from the first rows."""
         first = self.rows.read(slice(0, _FIRST_ROWS))
         return length_unit(first) if np.isfinite(first).all() else 1.0
 

@@ -1,4 +1,4 @@
-"""Both halves of the features of one representation, one partition after another."""
+"""Both halves of the features of one representation, for successive partitions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
 
 Draw = Index | np.random.Generator
-"""What makes a partition: a permutation of the features, or the generator of a rotation."""
+"""The draw of a partition: a permutation of the features, or the generator of a rotation."""
 Found = TypeVar("Found")
 Item = TypeVar("Item")
 
 MIN_FEATURES = 4
-"""Two features in each half: with one, cosine knows only signs."""
+"""Fewest features: two in each half, because with one, cosine has only signs."""
 CONSTANT = "all distances are equal within a half of the features, in every draw"
 
 
 @dataclass(frozen=True)
 class SplitHalves(View):
-    """All that partitions of the features have in common; each is made when it is visited.
+    """Shared data of all partitions of the features; each is made when visited.
 
     The halves are those of the given axes, or of the axes after a random rotation. What a visitor takes from a
     partition (its correlation, the cells of the bootstrap, the ranks that a null permutes) is found in one pass.
@@ -41,7 +41,7 @@ class SplitHalves(View):
     n_features: int
     rotated: bool
     level: float
-    """Difference below which two distances are the same number."""
+    """Difference below which two distances tie."""
     kernel: halves.DenseHalves | halves.PanelHalves
 
     @classmethod
@@ -63,11 +63,11 @@ class SplitHalves(View):
         return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= halves.DENSE_ROWS else 3)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:
-        """Return what draws the next partition, in the order of the documented functions."""
+        """Return the sampler of partitions, in the order of the documented functions."""
         return draw_sampler(self.n_features, self.rotated, generator(seed))
 
     def visit(self, draws: Sequence[Draw], use: Callable[[int, Partition], Found]) -> list[Found]:
-        """Make the partition of each draw once, and hand it to `use` with its number."""
+        """Make the partition of each draw once, and pass it to `use` with its number."""
 
         def one(at: int) -> Found:
             return self.kernel.visit(draws[at], lambda closeness: use(at, Partition.build(closeness, self.level)))
@@ -75,12 +75,12 @@ class SplitHalves(View):
         return self._each(one, range(len(draws)))
 
     def _each(self, work: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Large pieces of work are done one at a time, each on all threads."""
+        """Visit partitions; large ones one at a time, each on all threads."""
         serial = isinstance(self.kernel, halves.PanelHalves)
         return [work(item) for item in items] if serial else list(parallel(work, items))
 
     def correlations(self, draws: Sequence[Draw]) -> Vector:
-        """Rank correlation of the halves in each partition; NaN where the distances of a half are all equal."""
+        """Rank correlation of the halves in each partition; NaN if the distances of a half are all equal."""
 
         def correlate(found: halves.Closeness) -> float:
             return halves.correlation(found, self.level, self.kernel.metric)
@@ -97,7 +97,7 @@ class SplitHalves(View):
 
 
 def _rotation_rows(source: Representation, metric: Metric) -> Matrix:
-    """Rows in the form that a rotation leaves alone."""
+    """Rows in a rotation-invariant form."""
     rows = source.standard(metric)
     # A rotation moves medians, but not means, along.
     return rows - rows.mean(axis=0) if metric == "euclidean" else rows
@@ -112,19 +112,19 @@ def rotate_rows(source: Representation, metric: Metric, draws: Sequence[Draw]) -
 
 
 def half_metric(metric: Metric, rotated: bool) -> Metric:
-    """The metric within halves: correlation rows were centred before the rotation, not within halves."""
+    """The metric within halves; for correlation, rows were centred before the rotation."""
     return "cosine" if rotated and metric == "correlation" else metric
 
 
 def draw_sampler(n_features: int, rotated: bool, rng: np.random.Generator) -> Callable[[], Draw]:
-    """Return what draws the next partition: a permutation of the features, or a stream for a rotation."""
+    """Return the sampler of partitions: permutations of the features, or streams for rotations."""
     if rotated:
         return lambda: rng.spawn(1)[0]
     return lambda: rng.permutation(n_features)
 
 
 def restart_draw(draw: Draw) -> Draw:
-    """Return what makes the same partition once more: the generator of a rotation in its first state."""
+    """Return a copy of a draw that makes the same partition again."""
     if not isinstance(draw, np.random.Generator):
         return draw
     kind = type(draw.bit_generator)

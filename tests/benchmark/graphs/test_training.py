@@ -64,7 +64,7 @@ SETTINGS: list[tuple[Kind, float]] = [("labels", 1), ("shortcut", 1), ("augmenta
 @pytest.mark.parametrize(("kind", "degree"), SETTINGS)
 def test_settings_reach_the_training(small: Graph, architecture: str, kind: Kind, degree: float) -> None:
     if (architecture, kind) == ("PGNN", "augmentation"):
-        with pytest.raises(ValueError, match=r"PGNN must be another one than augmentation, got augmentation 0.8"):
+        with pytest.raises(ValueError, match=r"PGNN must not be augmentation, got augmentation 0.8"):
             fit(model(architecture, kind, degree))
         return
     changed = model(architecture, kind, degree)

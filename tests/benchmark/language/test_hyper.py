@@ -33,7 +33,7 @@ def test_the_published_numbers() -> None:
         ("batch_size", None, "a whole number of at least 1"),
         ("warmup", 1.5, "a number from 0 to 1"),
         ("learning_rate", -1.0, "a positive number"),
-        ("weight_decay", -1.0, "a number not below zero"),
+        ("weight_decay", -1.0, "a number of at least 0"),
         ("schedule", "flat", "one of linear, cosine"),
         ("max_length", 3, "a whole number of at least 8"),
         ("train_file", "../other.csv", "the name of a csv file"),

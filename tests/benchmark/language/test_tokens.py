@@ -98,5 +98,5 @@ def test_the_question_of_a_prompt_is_never_cut() -> None:
 
 
 def test_options_must_be_tokens_of_their_own() -> None:
-    with pytest.raises(ValueError, match="the options  A,  B must be a token each"):
+    with pytest.raises(ValueError, match="the options  A,  B must be single tokens"):
         prompts.option_ids(WordVocabulary(["neither"]), 2)

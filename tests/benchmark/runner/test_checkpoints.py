@@ -49,7 +49,7 @@ def test_a_training_that_diverged_leaves_no_hint_and_no_weights_that_serve_nobod
     options = {"store": "a.sqlite", "measures": ["CKA"], "tests": ["shortcut"]}
     run(toy, **options, keep_checkpoints=keep)
     reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
-    assert reason == "DivergedError: probabilities must be finite: the training has diverged"
+    assert reason == "DivergedError: probabilities must be finite, got NaN or infinity because the training diverged"
     path = here / "a.sqlite.models" / f"{key_of('shortcut', 0.5, 1)}.pt"
     assert path.exists() is keep
     faults({})
@@ -64,7 +64,7 @@ def test_weights_of_an_earlier_run_that_say_nothing_are_told_with_their_file(her
     run(toy, **options, retry_failed=True)
     reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
     path = here / "a.sqlite.models" / f"{key_of('shortcut', 0.5, 1)}.pt"
-    said = "ValueError: probabilities must be finite: the training has diverged"
+    said = "ValueError: probabilities must be finite, got NaN or infinity because the training diverged"
     assert reason == f"{said} (checkpoint {path}: remove it to train again)"
 
 

@@ -94,7 +94,7 @@ def test_a_suite_of_ones_own_is_read_where_it_is_named(parts, here):
 
 def test_a_store_does_not_say_what_is_imported(parts, here):
     run("toy_parts:images", store="a.sqlite", measures="CKA", tests="shortcut")
-    with pytest.raises(StoreError, match=r"of suite 'toy_parts:images': give your suite with --suite module:name"):
+    with pytest.raises(StoreError, match=r"of suite 'toy_parts:images'; pass your suite with --suite module:name"):
         results("a.sqlite")
     assert len(results("a.sqlite", suite("toy_parts:images"))) == 2
 
@@ -132,7 +132,7 @@ def test_what_is_declared_closer_goes_first():
         (
             lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting("augmentation", 0.5), 0)),
             ValueError,
-            "setting of a PGNN must be another one than augmentation, got augmentation 0.5",
+            "setting of a PGNN must not be augmentation, got augmentation 0.5",
         ),
         (
             lambda: catalogue("graph").build(Model("graph", "Cora", "PGNN", Setting(), 0, {"activation": "elu"})),

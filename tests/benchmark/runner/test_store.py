@@ -135,7 +135,7 @@ def test_what_is_begun_and_fails_is_not_written_at_all(here):
 def test_a_store_of_a_suite_of_ones_own_is_read_with_the_suite(here, toy):
     run(toy, store="a.sqlite", **OPTIONS)
     expected = (
-        r"store must belong to a suite of the library, got a\.sqlite of suite 'toy': give your suite with --suite"
+        r"store must belong to a suite of the library, got a\.sqlite of suite 'toy'; pass your suite with --suite"
     )
     with pytest.raises(StoreError, match=expected):
         results("a.sqlite")
