@@ -42,7 +42,7 @@ CASES = {
     "a pickle": (["dumped.npy"], "it begins like a Python pickle, which is never read"),
     "an unknown ending": (
         ["model.pkl"],
-        rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; this .*:\n    import numpy.*\n    numpy\.save\(",
+        rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; to convert it:\n    import numpy.*\n    numpy\.save\(",
     ),
     "text": (["text.npy"], r"text.npy must be a whole .npy file, got .*it is damaged or of another kind"),
     "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), as labels are\)"),

@@ -84,7 +84,7 @@ def test_a_reference_of_equal_rows_is_refused(rng):
     with pytest.raises(ValueError, match="reference must have rows that differ, got 12 equal rows"):
         Typical.build(np.full((12, 3), 0.3))
     monitor = DriftMonitor(np.full((40, 3), 0.3))
-    with pytest.raises(ValueError, match="reference must have rows that differ, got 20 equal ones"):
+    with pytest.raises(ValueError, match="reference must have rows that differ, got 20 equal rows"):
         monitor.update(rng.standard_normal((5, 3)))
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_stream_of_new_inputs_is_refused(rng):
         monitor.update(X[:0])
     with pytest.raises(ValueError, match=r"batch must hold new inputs, got the rows of the reference; .* use check"):
         monitor.update(X)
-    with pytest.raises(ValueError, match=r"batch must have the 6 features of the reference, got 5: .* use check"):
+    with pytest.raises(ValueError, match=r"batch must have the 6 features of the reference, got 5; .* use check"):
         monitor.update(X[:, :5])
     with pytest.raises(ValueError, match="reference must have at least 20 rows for a stream, got 12"):
         DriftMonitor(X[:12]).update(X)

@@ -280,7 +280,7 @@ def _group_pairs(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[Na
 
 def _too_small(own: str, groups: Mapping[str, Sequence[str]]) -> str:
     if len(groups) < 2:
-        return f"{own} is the only group, so there are no pairs between groups"
+        return f"group {own} is the only one, so there are no pairs between groups"
     n = len(groups[own])
     return f"group {own} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
 

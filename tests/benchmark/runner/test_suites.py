@@ -301,7 +301,7 @@ def test_accuracy_is_the_share_of_right_rows():
 
 def test_tasks_of_one_place_are_refused(make_task):
     with pytest.raises(
-        ValueError, match="tasks must differ in domain, data set or architecture, got A on D repeatedly"
+        ValueError, match="tasks must differ in domain, data set or architecture, got A on D more than once"
     ):
         Suite("twice", (make_task(), make_task(n_models=3)))
 
