@@ -268,9 +268,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     alike = triangles.gaussian(squared, scale)
     if spread(alike) == 0:
-        raise NotEstimable(
-            "the bandwidth makes all pairs of rows equally similar, so pass one of the size of the distances"
-        )
+        raise NotEstimable("the bandwidth makes all pairs of rows equally similar, so pass one near the distances")
     return _append_diagonal(alike, source.n_rows, 1.0)
 
 
