@@ -143,7 +143,7 @@ def test_memory_is_that_of_both_series_together(phi, expected):
 
 def test_a_series_is_short_below_thirty_times_its_memory(rng):
     found = dependence(series(rng, 64, 0.9), series(rng, 64, 0.9))
-    assert found.short(64) and not found.short(30 * found.memory)
+    assert found.is_short(64) and not found.is_short(30 * found.memory)
 
 
 def test_what_cannot_be_told_is_not_told(rng):

@@ -14,7 +14,7 @@ import pytest
 
 import shesha
 import shesha.measures as measures
-from shesha.auditing._stored_runs import FOLLOWED, versioned_code
+from shesha.auditing._stored_runs import FOLLOWED, list_audit_code
 from shesha.comparison._joint_calibration import calibrated_code
 from shesha.measures import code_version
 from shesha.runs import code_versions, version_of_code
@@ -144,7 +144,7 @@ def test_every_file_of_the_numerical_rooms_counts_in_measures_or_audits():
     counted = set().union(
         *(
             code_versions._closure(one.__module__, frozenset(FOLLOWED))
-            for one in [*versioned_code(), *calibrated_code(), *compared]
+            for one in [*list_audit_code(), *calibrated_code(), *compared]
         )
     )
     modules = {

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def is_path(given: Any) -> bool:
+def is_path(value: Any) -> bool:
     """Whether something is a path."""
-    return isinstance(given, str | os.PathLike)
+    return isinstance(value, str | os.PathLike)
 
 
 def holds_paths(representations: Any) -> bool:

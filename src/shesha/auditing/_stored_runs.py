@@ -117,10 +117,10 @@ def _modules(apart: bool) -> tuple[str, ...]:
 
 def _version() -> str:
     """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
-    return runs.version_of_code(*versioned_code(), follow=FOLLOWED)
+    return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
 
 
-def versioned_code() -> list[Any]:
+def list_audit_code() -> list[Any]:
     """Return the functions and classes that an audit calls, including marked ones."""
     parts = _parts()
     estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
@@ -149,12 +149,12 @@ def _text(value: Any) -> str:
     return digest.hexdigest()[:24]
 
 
-def _key(subject: Subject, asked: str) -> str:
+def _key(subject: Subject, request: str) -> str:
     """Return the key of an audit; beyond the memory budget, it includes the budget, which decides sampling."""
     draws = [one.estimator_options.get("n_draws", 1) for one in _parts() if isinstance(one, Variant)]
     budget = memory_budget()
     exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget
-    return f"{subject.fingerprint} {'exact' if exact else budget} {asked}"
+    return f"{subject.fingerprint} {'exact' if exact else budget} {request}"
 
 
 def fix_seed(seed: Seed) -> int:

@@ -71,7 +71,7 @@ def file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
     if not found.known:
         told = "; ".join(f"left out: {path}: {reason}" for path, reason in found.left_out.items())
         raise ValueError(f"representations must be at least one that can be read, got none; {told}".rstrip("; "))
-    return _align_rows({name: _indexed_subject(known) for name, known in found.known.items()})
+    return _align_rows({name: _subject_from_index(known) for name, known in found.known.items()})
 
 
 def mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
@@ -99,16 +99,16 @@ def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:
 
 
 def _array_subjects(
-    name: str, given: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents
+    name: str, value: Any, layer_axis: LayerAxis, store: ResultStore, index: Contents
 ) -> dict[str, Subject]:
-    if is_path(given):
-        files = Files([Path(given)], layer_axis=layer_axis, as_it_is=True)
-        return {one: _indexed_subject(known) for one, known in index_file(name, files, store, index).items()}
-    X = rows_or_distances(given, name, min_rows=0, min_columns=0)
+    if is_path(value):
+        files = Files([Path(value)], layer_axis=layer_axis, as_it_is=True)
+        return {one: _subject_from_index(known) for one, known in index_file(name, files, store, index).items()}
+    X = rows_or_distances(value, name, min_rows=0, min_columns=0)
     shape = X.shape if isinstance(X, Rows) else (X.n_rows,)
     return {name: Subject(X, shape, fingerprint_as_it_is(X), X.names)}
 
 
-def _indexed_subject(known: Known) -> Subject:
-    assert isinstance(known.place, InFile)
-    return Subject(known.place, known.shape, known.fingerprint, known.names)
+def _subject_from_index(entry: Known) -> Subject:
+    assert isinstance(entry.place, InFile)
+    return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)

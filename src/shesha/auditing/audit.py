@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.auditing._path_inputs import holds_paths
-from shesha.auditing.equal_width import equal_width_scores, stored_equal_width_scores
+from shesha.auditing.equal_width import equal_width_scores, equal_width_scores_of_files
 from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings, size
-from shesha.auditing.layer_drift import movement, stored_movement
+from shesha.auditing.layer_drift import measure_drift, measure_drift_of_files
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
@@ -157,9 +157,9 @@ def audit(
         _require_usable(y, settings, [one.n_rows for one in subjects.values()])
         numbered = replace(settings, seed=fix_seed(settings.seed))
         apart, interrupted = audit_with_store(subjects, y, numbered, kept, workers, scheduler)
-        apart = stored_equal_width_scores(subjects, apart, numbered, settings_key(None, numbered), kept)
+        apart = equal_width_scores_of_files(subjects, apart, numbered, settings_key(None, numbered), kept)
         finished = {one.name: subjects[one.name] for one in apart}
-        drift, reason = stored_movement(finished, apart, metric, kept)
+        drift, reason = measure_drift_of_files(finished, apart, metric, kept)
     return _as_result(apart, y, drift, reason, settings, interrupted)
 
 
@@ -184,11 +184,11 @@ def _audit_in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike |
         interrupted = True
     finished = {one.name: named[one.name] for one in found}
     found = equal_width_scores(finished, found, settings)
-    return _as_result(found, y, *movement(finished, found, settings.metric), settings, interrupted)
+    return _as_result(found, y, *measure_drift(finished, found, settings.metric), settings, interrupted)
 
 
 def _as_result(
-    found: Sequence[RepresentationAudit],
+    findings: Sequence[RepresentationAudit],
     y: ArrayLike | None,
     drift: DriftPath | None,
     reason: str,
@@ -200,7 +200,7 @@ def _as_result(
     if nonempty_arguments(settings.design):
         plain["design"] = tuple(nonempty_arguments(settings.design))
     labels = None if y is None else _classes(y)
-    return Audit(tuple(found), drift, reason, plain, meanings(), labels, interrupted)
+    return Audit(tuple(findings), drift, reason, plain, meanings(), labels, interrupted)
 
 
 def _classes(y: ArrayLike) -> LabelClasses:

@@ -34,45 +34,45 @@ _CHOICES, _SPLITS = 10, 3
 
 
 def equal_width_scores(
-    named: Mapping[str, Any], found: Sequence[RepresentationAudit], settings: Settings
+    representations: Mapping[str, Any], findings: Sequence[RepresentationAudit], settings: Settings
 ) -> list[RepresentationAudit]:
     """Return the findings with scores at equal width, if widths differ."""
-    width = common_width(found)
+    width = common_width(findings)
     if width is None:
-        return list(found)
+        return list(findings)
     with mute_progress():
         return [
-            replace(one, same_width=_equal_width_score(named[one.name], one, width, settings))
+            replace(one, same_width=_equal_width_score(representations[one.name], one, width, settings))
             if _has_score(one)
             else one
-            for one in track(found, len(found), "as many features each")
+            for one in track(findings, len(findings), "as many features each")
         ]
 
 
-def stored_equal_width_scores(
+def equal_width_scores_of_files(
     subjects: Mapping[str, Subject],
-    found: Sequence[RepresentationAudit],
+    findings: Sequence[RepresentationAudit],
     settings: Settings,
-    asked: str,
+    request: str,
     store: runs.ResultStore,
 ) -> list[RepresentationAudit]:
     """Return the same for files, with one in memory at a time; stored scores are not computed again."""
-    width = common_width(found)
+    width = common_width(findings)
     if width is None:
-        return list(found)
+        return list(findings)
     scored = []
-    for one in found:
+    for one in findings:
         if not _has_score(one):
             scored.append(one)
             continue
-        key = f"{subjects[one.name].fingerprint} {width} {asked}"
+        key = f"{subjects[one.name].fingerprint} {width} {request}"
         text = store.get(WIDTHS, key)
         if text is None:
             try:
                 estimate = _equal_width_score(subjects[one.name].load(), one, width, settings)
             except (OSError, ValueError, MemoryError) as error:
                 # The file has changed since it was audited.
-                scored.append(replace(one, same_width=_none(one, width, str(error) or type(error).__name__)))
+                scored.append(replace(one, same_width=_missing_score(one, width, str(error) or type(error).__name__)))
                 continue
             text = json.dumps(None if estimate is None else estimate.to_dict())
             store.put(WIDTHS, {key: text})
@@ -81,18 +81,18 @@ def stored_equal_width_scores(
     return scored
 
 
-def common_width(found: Sequence[RepresentationAudit]) -> int | None:
+def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
     """Return the smallest number of features of scored representations; None if widths do not differ."""
-    widths = {one.n_features for one in found if _has_score(one)}
+    widths = {one.n_features for one in findings if _has_score(one)}
     return min(widths) if len(widths) > 1 else None
 
 
-def score_at_width(used: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
+def score_at_width(source: Rows, width: int, settings: Settings, n_features: int) -> Estimate:
     """Score random choices of a number of features, and average over them.
 
     Parameters
     ----------
-    used : Rows
+    source : Rows
         The rows that are scored.
     width : int
         How many features each choice has.
@@ -108,7 +108,7 @@ def score_at_width(used: Rows, width: int, settings: Settings, n_features: int) 
     """
     rng = generator(settings.seed)
     chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
-    found = [_choice(used, columns, settings, rng) for columns in chosen]
+    found = [_score_columns(source, columns, settings, rng) for columns in chosen]
     values = np.array([one.value for one in found])
     if not np.isfinite(values).any():
         return found[0]
@@ -130,9 +130,9 @@ def score_at_width(used: Rows, width: int, settings: Settings, n_features: int) 
     )
 
 
-def _choice(used: Rows, columns: Index, settings: Settings, rng: np.random.Generator) -> Estimate:
+def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.random.Generator) -> Estimate:
     request = build_request(
-        used.take_columns(columns),
+        rows.take_columns(columns),
         None,
         registered_variants()[_SCORE],
         {"metric": settings.metric, "n_draws": _SPLITS},
@@ -144,31 +144,31 @@ def _choice(used: Rows, columns: Index, settings: Settings, rng: np.random.Gener
     return as_estimate(request, evaluate(request), settings.confidence)
 
 
-def _equal_width_score(X: Any, one: RepresentationAudit, width: int, settings: Settings) -> Estimate | None:
+def _equal_width_score(X: Any, finding: RepresentationAudit, width: int, settings: Settings) -> Estimate | None:
     """The narrowest representation keeps its score; for others, features are chosen at random."""
-    if one.n_features == width:
-        return one.feature_split
-    rows = X if isinstance(X, Rows) else Rows(X, one.name)
-    kept = np.delete(np.arange(one.n_samples), np.array(one.left_out, dtype=np.intp))
-    design = resolve_design(settings.design, one.n_samples)
+    if finding.n_features == width:
+        return finding.feature_split
+    rows = X if isinstance(X, Rows) else Rows(X, finding.name)
+    kept = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
+    design = resolve_design(settings.design, finding.n_samples)
     own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
     with warnings.catch_warnings():
         # The reason stands in the result.
         warnings.simplefilter("ignore", NotEstimableWarning)
         try:
-            return score_at_width(rows.drop(np.array(one.left_out, dtype=np.intp)), width, own, one.n_features)
+            return score_at_width(rows.drop(np.array(finding.left_out, dtype=np.intp)), width, own, finding.n_features)
         except (NotEstimable, ValueError) as error:
             # A row may have no direction in the features chosen.
-            return _none(one, width, str(error))
+            return _missing_score(finding, width, str(error))
 
 
-def _has_score(one: RepresentationAudit) -> bool:
-    found = one.feature_split
-    return not one.reason and found is not None and found.value == found.value
+def _has_score(finding: RepresentationAudit) -> bool:
+    found = finding.feature_split
+    return not finding.reason and found is not None and found.value == found.value
 
 
-def _none(one: RepresentationAudit, width: int, reason: str) -> Estimate | None:
+def _missing_score(finding: RepresentationAudit, width: int, reason: str) -> Estimate | None:
     nan = float("nan")
-    if one.feature_split is None:
+    if finding.feature_split is None:
         return None
-    return replace(one.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, warnings=())
+    return replace(finding.feature_split, value=nan, low=nan, high=nan, n_features=width, reason=reason, warnings=())

@@ -27,12 +27,12 @@ def find_faults(X: Rows) -> Faults:
         hashes.append(hash_rows(block, keys))
     return Faults(
         not_finite=bad_entries,
-        not_finite_rows=_plain(np.concatenate(bad_rows)),
-        zero_rows=_plain(np.concatenate(zero_rows)),
-        duplicate_rows=_plain(repeats(np.concatenate(hashes))),
-        constant_columns=_plain(np.flatnonzero(constant)),
+        not_finite_rows=_as_integers(np.concatenate(bad_rows)),
+        zero_rows=_as_integers(np.concatenate(zero_rows)),
+        duplicate_rows=_as_integers(repeats(np.concatenate(hashes))),
+        constant_columns=_as_integers(np.flatnonzero(constant)),
     )
 
 
-def _plain(numbers: NDArray[np.intp]) -> tuple[int, ...]:
+def _as_integers(numbers: NDArray[np.intp]) -> tuple[int, ...]:
     return tuple(map(int, numbers))

@@ -105,24 +105,24 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 
 
 def _add_doubts(
-    used: Rows, y: ArrayLike | None, kept: Index, n: int, settings: Settings, looked: Dependence | None
+    rows: Rows, y: ArrayLike | None, numbers: Index, n: int, settings: Settings, dependence: Dependence | None
 ) -> Doubts:
     """Add doubts; a requested design is respected, and defines the meaning of the order."""
     told: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
-    design = {name: quantity[kept] for name, quantity in check_known_quantities(told, None, n).items()}
-    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][kept]
-    looked = looked or Dependence(len(used), 1.0, 0.5, 0.0)
+    design = {name: quantity[numbers] for name, quantity in check_known_quantities(told, None, n).items()}
+    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][numbers]
+    dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
     return find_doubts(
-        used,
+        rows,
         settings.metric,
         classes=classes,
-        known={name: quantity[kept] for name, quantity in settings.known.items() if len(quantity) == n},
+        known={name: quantity[numbers] for name, quantity in settings.known.items() if len(quantity) == n},
         design=design,
         order=not nonempty_arguments(settings.design),
-        numbers=kept,
-        dependence=looked,
+        numbers=numbers,
+        dependence=dependence,
     )
 
 
@@ -135,24 +135,24 @@ def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
 
 
 def _add_stability(
-    found: RepresentationAudit, used: Rows, y: ArrayLike | None, bad: Index, settings: Settings
+    finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, bad: Index, settings: Settings
 ) -> RepresentationAudit:
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
     for variant in registered_variants().values():
         if variant.audited and variant.needs == "rows":
-            scores[variant.name], chance = _score(variant, used, None, settings)
+            scores[variant.name], chance = _score(variant, rows, None, settings)
             chances |= {} if chance is None else {variant.name: chance}
-    found = replace(found, scores=scores, chances=chances, descriptors=_descriptors(used))
-    return found if y is None else _add_label_scores(found, used, y, bad, settings)
+    finding = replace(finding, scores=scores, chances=chances, descriptors=_descriptors(rows))
+    return finding if y is None else _add_label_scores(finding, rows, y, bad, settings)
 
 
-def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
+def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
     """Compute a score with its interval in one pass, and for the first score and all of labels its chance level."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = build_request(
-        used,
+        rows,
         y,
         variant,
         chosen,
@@ -167,42 +167,44 @@ def _score(variant: Variant, used: Rows | Rdm, y: Any, settings: Settings) -> tu
     return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
 
 
-def _descriptors(used: Rows) -> dict[str, float]:
+def _descriptors(rows: Rows) -> dict[str, float]:
     found = {}
     for one in descriptors().values():
         if one.audited:
             try:
-                found[one.name] = one.build(used)
+                found[one.name] = one.build(rows)
             except NotEstimable:
                 found[one.name] = float("nan")
     return found
 
 
 def _add_label_scores(
-    found: RepresentationAudit, used: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
+    finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
 ) -> RepresentationAudit:
     """Add the scores that need labels, each with its chance level."""
     labels = np.asarray(y)
-    misfit = "" if len(labels) == found.n_samples else f"there are {len(labels):,} labels and {found.n_samples:,} rows"
+    misfit = (
+        "" if len(labels) == finding.n_samples else f"there are {len(labels):,} labels and {finding.n_samples:,} rows"
+    )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
     for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
             continue
         if misfit:
-            scores[variant.name] = _not_given(variant.name, used, misfit, settings)
+            scores[variant.name] = _missing_estimate(variant.name, rows, misfit, settings)
             continue
         try:
-            scores[variant.name], chance = _score(variant, used, np.delete(labels, bad), settings)
+            scores[variant.name], chance = _score(variant, rows, np.delete(labels, bad), settings)
             chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
             # One score may ask more of the labels than another (three classes, two rows in each), or need features.
-            scores[variant.name] = _not_given(variant.name, used, str(error), settings)
-    return replace(found, supervised=scores, supervised_chances=chances)
+            scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
+    return replace(finding, supervised=scores, supervised_chances=chances)
 
 
-def _not_given(name: str, used: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
-    nan, (n, d) = float("nan"), used.shape if isinstance(used, Rows) else (used.n_rows, 0)
+def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
+    nan, (n, d) = float("nan"), rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
     return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
 
 

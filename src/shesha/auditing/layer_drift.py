@@ -29,24 +29,24 @@ DRIFTS = "drift"
 """The name in the store for the drift between two contents."""
 
 
-def movement(
-    named: Mapping[str, Rows | Rdm], found: Sequence[RepresentationAudit], metric: Metric
+def measure_drift(
+    representations: Mapping[str, Rows | Rdm], findings: Sequence[RepresentationAudit], metric: Metric
 ) -> tuple[DriftPath | None, str]:
     """Return the drift from the first and step by step, or the reason for none."""
-    kept, reason = _shared_rows(found)
+    kept, reason = _shared_rows(findings)
     if kept is None:
         return None, reason
-    rows = {name: _take_rows(X, kept) for name, X in named.items()}
+    rows = {name: _take_rows(X, kept) for name, X in representations.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotEstimableWarning)
         return drift_path(rows, metric=metric), ""
 
 
-def stored_movement(
-    subjects: Mapping[str, Subject], found: Sequence[RepresentationAudit], metric: Metric, store: runs.ResultStore
+def measure_drift_of_files(
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, store: runs.ResultStore
 ) -> tuple[DriftPath | None, str]:
     """Return the same for files, with at most three in memory; stored drifts are not computed again."""
-    kept, reason = _shared_rows(found)
+    kept, reason = _shared_rows(findings)
     if kept is None:
         return None, reason
     steps = _Steps(kept, metric, store)
@@ -66,9 +66,9 @@ def stored_movement(
 class _Steps:
     """Drifts between contents, over some of their rows; each content is ranked once."""
 
-    def __init__(self, kept: Index, metric: Metric, store: runs.ResultStore) -> None:
-        self._kept, self._metric, self._store = kept, metric, store
-        rows = hashlib.sha256(kept.astype(np.int64).tobytes()).hexdigest()[:24]
+    def __init__(self, row_choice: Index, metric: Metric, store: runs.ResultStore) -> None:
+        self._kept, self._metric, self._store = row_choice, metric, store
+        rows = hashlib.sha256(row_choice.astype(np.int64).tobytes()).hexdigest()[:24]
         self._asked = json.dumps([metric, rows, runs.version_of_code(RankedRdm)])
         self._ranked: dict[str, RankedRdm | None] = {}
 
@@ -100,13 +100,13 @@ def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:
     return float("nan") if a is None or b is None else float(np.clip(1.0 - a.inner(b), 0.0, 2.0))
 
 
-def _shared_rows(found: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
+def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None, str]:
     """Return the rows that have a direction in all representations, or the reason for no drift."""
-    if len(found) < 2:
+    if len(findings) < 2:
         return None, ""
-    if any(one.reason for one in found):
+    if any(one.reason for one in findings):
         return None, "a representation could not be scored"
-    n_rows = sorted({one.n_samples for one in found})
+    n_rows = sorted({one.n_samples for one in findings})
     if len(n_rows) > 1:
         return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
     n = n_rows[0]
@@ -114,14 +114,14 @@ def _shared_rows(found: Sequence[RepresentationAudit]) -> tuple[Index | None, st
         return None, (
             f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
         )
-    bad = sorted({row for one in found for row in one.left_out})
+    bad = sorted({row for one in findings for row in one.left_out})
     kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
     if len(kept) < _MIN_ROWS:
         return None, f"only {len(kept)} rows have a direction in all representations"
     return kept, ""
 
 
-def _take_rows(X: Rows | Rdm, kept: Index) -> Rows | Rdm:
-    if len(kept) == (len(X) if isinstance(X, Rows) else X.n_rows):
+def _take_rows(X: Rows | Rdm, rows: Index) -> Rows | Rdm:
+    if len(rows) == (len(X) if isinstance(X, Rows) else X.n_rows):
         return X
-    return X.take(kept) if isinstance(X, Rows) else X.take_rows(kept)
+    return X.take(rows) if isinstance(X, Rows) else X.take_rows(rows)

@@ -10,7 +10,7 @@ from shesha.benchmark._run_data import Gathered, gather
 from shesha.benchmark.ranks import blank_single_places
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
-from shesha.results.generic_page import as_table, what_was_run
+from shesha.results.generic_page import as_table, run_details
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def report_page(
         ran=(
             *(about or {}).items(),
             *((name, str(value)) for name, value in found.about.items()),
-            *what_was_run(found)[1:],
+            *run_details(found)[1:],
         ),
     )
 

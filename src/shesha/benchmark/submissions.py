@@ -29,7 +29,7 @@ from shesha.benchmark.store_results import (
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tests import Cast
 from shesha.inputs import validation as check
-from shesha.results.base import standard
+from shesha.results.base import replace_non_json
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import write_text
 
@@ -89,7 +89,7 @@ def submit(
     written = []
     for one in submissions:
         path = place / f"{_file_name(one['measure'])}.json"
-        write_text(path, json.dumps(standard(one), indent=1, allow_nan=False) + "\n")
+        write_text(path, json.dumps(replace_non_json(one), indent=1, allow_nan=False) + "\n")
         written.append(path)
     return written
 

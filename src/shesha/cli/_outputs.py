@@ -259,9 +259,9 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
-    from shesha.results.base import standard
+    from shesha.results.base import replace_non_json
 
-    return json.dumps(standard({"shesha": __version__, **content}), indent=2, allow_nan=False)
+    return json.dumps(replace_non_json({"shesha": __version__, **content}), indent=2, allow_nan=False)
 
 
 def write(path: Path, text: str) -> None:

@@ -123,7 +123,7 @@ def _lines(steps: list[_Step]) -> Iterator[str]:
 
 def _page(steps: list[_Step]) -> Page:
     from shesha.report import Lines, Page, Section, Text
-    from shesha.results.generic_page import what_was_run
+    from shesha.results.generic_page import run_details
 
     return Page(
         title="Four questions about a small network",
@@ -141,5 +141,5 @@ def _page(steps: list[_Step]) -> Page:
             )
             for step in steps
         ),
-        ran=what_was_run(None),
+        ran=run_details(None),
     )

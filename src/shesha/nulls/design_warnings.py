@@ -95,7 +95,7 @@ def _permute_within(strata: Index, rng: np.random.Generator) -> Index:
 
 def _short_series(found: Dependence, blocks: ArrayLike | None) -> list[str]:
     length = _series_length(found.n_rows, blocks)
-    if not found.short(length):
+    if not found.is_short(length):
         return []
     return [
         f"series of {length:g} rows are too short for a memory of {found.memory:.1f} rows. Use series of at "

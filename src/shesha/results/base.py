@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origi
 
 from shesha._version import __version__
 from shesha.report import Metric, Page, as_card, as_fragment, as_html, colour_report, use_colour
-from shesha.results.equality import compared_fields, fields_equal, hash_key
+from shesha.results.equality import fields_equal, hash_key, list_compared_fields
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ class Result:
 
     def __hash__(self) -> int:
         """Return the same for equal results."""
-        return hash((type(self), *(hash_key(getattr(self, name)) for name in compared_fields(self))))
+        return hash((type(self), *(hash_key(getattr(self, name)) for name in list_compared_fields(self))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         # What results have in common is declared last, and read last.
         own = sorted(fields(self), key=lambda one: bool(one.kw_only))  # type: ignore[arg-type]
-        return {name: _plain(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
+        return {name: _as_plain_data(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -80,7 +80,7 @@ class Result:
         indent : int, optional
             Spaces of each level; default: all on one line.
         """
-        return json.dumps(standard({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
+        return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a file of JSON, from which `shesha.load` gives an equal one, to the last bit.
@@ -203,19 +203,19 @@ class Result:
 _NO_FINGERPRINT = "not known here: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
 
 
-def _unknown_data(told: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Say how to tell which data it was, where nobody did."""
-    return () if any("SHA-256" in text for text in told.values()) else (("fingerprint", _NO_FINGERPRINT),)
+    return () if any("SHA-256" in text for text in data.values()) else (("fingerprint", _NO_FINGERPRINT),)
 
 
-def require_card_metrics(found: Sequence[Metric]) -> Sequence[Metric]:
+def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
     """Refuse a card without a number that means something: a raw value without chance misleads where all can see it."""
-    if not any(one.value == one.value and one.p_value == one.p_value for one in found):
+    if not any(one.value == one.value and one.p_value == one.p_value for one in metrics):
         raise ValueError(
             "a card must have a number with its chance level, got none: calibrate a comparison, and audit with "
             "permutations"
         )
-    return found
+    return metrics
 
 
 def _first_screen(page: Page) -> Page:
@@ -224,15 +224,15 @@ def _first_screen(page: Page) -> Page:
     return replace(page, numbers=numbers)
 
 
-def standard(value: Any) -> Any:
+def replace_non_json(value: Any) -> Any:
     """Replace what JSON does not know: a number that is missing or infinite becomes null."""
     if isinstance(value, dict):
-        return {str(key): standard(item) for key, item in value.items()}
+        return {str(key): replace_non_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [standard(item) for item in value]
+        return [replace_non_json(item) for item in value]
     if hasattr(value, "tolist"):
         # Arrays and numbers of NumPy.
-        return standard(value.tolist())
+        return replace_non_json(value.tolist())
     if isinstance(value, float):
         return value if value - value == 0 else None
     return value
@@ -266,13 +266,13 @@ def _restore(kind: Any, plain: Any) -> Any:
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _as_plain_data(value: Any) -> Any:
     if isinstance(value, Result):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+        return {one.name: _as_plain_data(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _as_plain_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value))
+        return type(value)(map(_as_plain_data, value))
     return deepcopy(value)

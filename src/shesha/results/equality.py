@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 
 
-def values_equal(one: Any, other: Any) -> bool:
+def values_equal(first: Any, second: Any) -> bool:
     """Whether two values of a field are equal; NaN equals NaN, which `==` of tuples only says of the same object."""
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return _arrays_equal(one, other)
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return type(one) is type(other) and len(one) == len(other) and all(map(values_equal, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(values_equal(value, other[key]) for key, value in one.items())
-    return bool(one == other or (one != one and other != other))
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return _arrays_equal(first, second)
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        return type(first) is type(second) and len(first) == len(second) and all(map(values_equal, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(values_equal(value, second[key]) for key, value in first.items())
+    return bool(first == second or (first != first and second != second))
 
 
-def _arrays_equal(one: Any, other: Any) -> bool:
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+def _arrays_equal(value: Any, other: Any) -> bool:
+    if not (isinstance(value, np.ndarray) and isinstance(other, np.ndarray)):
         return False
-    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    return value.dtype == other.dtype and np.array_equal(value, other, equal_nan=value.dtype.kind in "fc")
 
 
-def fields_equal(one: Any, other: Any) -> bool:
+def fields_equal(value: Any, other: Any) -> bool:
     """Whether two results of one class have equal fields."""
-    return all(values_equal(getattr(one, name), getattr(other, name)) for name in compared_fields(one))
+    return all(values_equal(getattr(value, name), getattr(other, name)) for name in list_compared_fields(value))
 
 
-def compared_fields(result: Any) -> Iterator[str]:
+def list_compared_fields(result: Any) -> Iterator[str]:
     """Names of the fields that tell results apart."""
     return (one.name for one in fields(result) if one.compare)
 

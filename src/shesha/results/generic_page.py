@@ -37,7 +37,7 @@ def generic_page(result: Result) -> Page:
         question=(type(result).__doc__ or "").split("\n")[0].strip(),
         answer=(text[0],),
         sections=(*more, Section("Every number", (*parts, *field_explanations(type(result))))),
-        ran=what_was_run(result),
+        ran=run_details(result),
     )
 
 
@@ -106,7 +106,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= 400 else f"{text[:400]}..."
 
 
-def what_was_run(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
+def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
     """Return what is needed to repeat it: parameters, seed, versions."""
     options = {**getattr(result, "options", {}), **(more or {})}
     for name in ("seed", "n_permutations", "alpha", "exchanged"):

@@ -278,9 +278,9 @@ class Audit(Result):
         return as_text(first_screen(self))
 
 
-def _value(found: Estimate | None) -> float:
-    return _part(found, "value")
+def _value(estimate: Estimate | None) -> float:
+    return _part(estimate, "value")
 
 
-def _part(found: Estimate | None, part: str) -> float:
-    return float("nan") if found is None else float(getattr(found, part))
+def _part(estimate: Estimate | None, part: str) -> float:
+    return float("nan") if estimate is None else float(getattr(estimate, part))

@@ -89,7 +89,7 @@ class Dependence(Result):
         """Whether rows look dependent."""
         return self.has_order or self.has_repeats or self.has_alternation or self.period > 0
 
-    def short(self, n_rows: float) -> bool:
+    def is_short(self, n_rows: float) -> bool:
         """Whether a series of so many rows is short against its memory: circular shifts then find too much."""
         return n_rows < LONG_ENOUGH * self.memory
 

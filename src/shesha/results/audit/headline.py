@@ -23,7 +23,7 @@ def headline(audit: Audit, *, brief: bool = False) -> Section:
 
     A brief one counts representations where it would name more than two.
     """
-    told = [*_chance(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
+    told = [*_chance_sentence(audit, 2 if brief else _NAMED), _order(audit), _labels(audit)]
     return Section(_title(audit), texts(told))
 
 
@@ -44,7 +44,7 @@ def _format_range(numbers: set[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _chance(audit: Audit, most: int) -> list[str]:
+def _chance_sentence(audit: Audit, most: int) -> list[str]:
     scored = [one for one in audit.representations if _has_value(one.feature_split)]
     if not scored:
         return [_no_scores_sentence(audit)]
@@ -65,7 +65,7 @@ def _kind(one: RepresentationAudit) -> str:
         return "not asked"
     if not one.chance.significant:
         return "not above"
-    return "near zero" if _number(one.feature_split) < NEAR_ZERO else "above"
+    return "near zero" if _value_or_lowest(one.feature_split) < NEAR_ZERO else "above"
 
 
 def _which(audit: Audit, found: Sequence[RepresentationAudit], most: int) -> str:
@@ -79,11 +79,11 @@ def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]]
     return lambda which, ones: f"{start}: {which}feature-split stability {_values(ones)}{_p_values(ones)}."
 
 
-def _fitted_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
+def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
     """Halves of columns that were made uncorrelated share nothing, whatever the geometry: lead with random axes."""
     return (
         f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
-        f"{_basis_averaged(found)}; the feature split says nothing of such columns."
+        f"{_basis_averaged(findings)}; the feature split says nothing of such columns."
     )
 
 
@@ -98,12 +98,12 @@ def _off_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
 
 def _basis_averaged(found: Sequence[RepresentationAudit]) -> str:
     known = [one.basis_averaged_split for one in found]
-    low, high = (choose(_number(one) for one in known) for choose in (min, max))
+    low, high = (choose(_value_or_lowest(one) for one in known) for choose in (min, max))
     return interval(known[0], 2) if len(known) == 1 else f"{low:.2f} to {high:.2f}"
 
 
 _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
-    "fitted": _fitted_axes_sentence,
+    "fitted": _warn_of_fitted_axes,
     "off axes": _off_axes_sentence,
     "above": _score_sentence("Stable above chance"),
     "near zero": _score_sentence("Above chance, but near zero, so single distances are mostly noise"),
@@ -119,16 +119,16 @@ def _no_scores_sentence(audit: Audit) -> str:
     return "Nothing could be scored; see the reasons below."
 
 
-def _values(found: Sequence[RepresentationAudit]) -> str:
-    known = [one.feature_split for one in found if one.feature_split is not None]
+def _values(findings: Sequence[RepresentationAudit]) -> str:
+    known = [one.feature_split for one in findings if one.feature_split is not None]
     if len(known) == 1:
         return interval(known[0], 2)
     low, high = (round(choose(one.value for one in known), 2) for choose in (min, max))
     return f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
 
 
-def _p_values(found: Sequence[RepresentationAudit]) -> str:
-    known = [one.chance.p_value for one in found if one.chance is not None]
+def _p_values(findings: Sequence[RepresentationAudit]) -> str:
+    known = [one.chance.p_value for one in findings if one.chance is not None]
     if not known:
         return "; no chance level was drawn"
     low, high = min(known), max(known)
@@ -140,7 +140,7 @@ def _order(audit: Audit) -> str:
         return ""
     ordered = [audit[name] for name in audit.ranking]
     first, last = ordered[0], ordered[-1]
-    tied = [one for one in ordered[1:] if _high(one) >= _low(first)]
+    tied = [one for one in ordered[1:] if _upper_limit(one) >= _lower_limit(first)]
     where = ""
     if first.same_width is not None:
         where = f" with {first.same_width.n_features:,} features each"
@@ -159,12 +159,12 @@ def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
         if len({one.n_features for one in audit.representations if _has_value(one.feature_split)}) > 1:
             return " Beware: numbers of features differ, and more features alone raise stability."
         return ""
-    widest = max(audit.representations, key=lambda one: _number(one.feature_split))
+    widest = max(audit.representations, key=lambda one: _value_or_lowest(one.feature_split))
     if widest.name == first.name:
         return ""
     return (
         f" With all {widest.n_features:,} features {widest.name} scores higher "
-        f"({_number(widest.feature_split):.2f}): more features alone raise stability."
+        f"({_value_or_lowest(widest.feature_split):.2f}): more features alone raise stability."
     )
 
 
@@ -183,30 +183,30 @@ def _labels(audit: Audit) -> str:
     return f"{told} Rows of a class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
 
 
-def _not_above_chance(one: RepresentationAudit) -> bool:
-    chance = one.supervised_chances.get(_ALIGNMENT)
+def _not_above_chance(finding: RepresentationAudit) -> bool:
+    chance = finding.supervised_chances.get(_ALIGNMENT)
     return chance is not None and not chance.significant
 
 
-def _names(found: Sequence[RepresentationAudit]) -> list[str]:
-    return [one.name for one in found]
+def _names(findings: Sequence[RepresentationAudit]) -> list[str]:
+    return [one.name for one in findings]
 
 
-def _has_value(found: Estimate | None) -> bool:
-    return found is not None and found.value == found.value
+def _has_value(estimate: Estimate | None) -> bool:
+    return estimate is not None and estimate.value == estimate.value
 
 
-def _number(found: Estimate | None) -> float:
-    return found.value if found is not None and found.value == found.value else -2.0
+def _value_or_lowest(estimate: Estimate | None) -> float:
+    return estimate.value if estimate is not None and estimate.value == estimate.value else -2.0
 
 
-def _value(one: RepresentationAudit) -> float:
-    return _number(one.ranking_score)
+def _value(finding: RepresentationAudit) -> float:
+    return _value_or_lowest(finding.ranking_score)
 
 
-def _low(one: RepresentationAudit) -> float:
-    return float("nan") if one.ranking_score is None else one.ranking_score.low
+def _lower_limit(finding: RepresentationAudit) -> float:
+    return float("nan") if finding.ranking_score is None else finding.ranking_score.low
 
 
-def _high(one: RepresentationAudit) -> float:
-    return float("nan") if one.ranking_score is None else one.ranking_score.high
+def _upper_limit(finding: RepresentationAudit) -> float:
+    return float("nan") if finding.ranking_score is None else finding.ranking_score.high

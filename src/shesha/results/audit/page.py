@@ -10,7 +10,7 @@ from shesha.results.audit.headline import headline
 from shesha.results.audit.readings import readings
 from shesha.results.audit.sections import data, drift, notes
 from shesha.results.audit.tables import interval, place, tables
-from shesha.results.generic_page import what_was_run
+from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
@@ -39,10 +39,10 @@ def audit_page(audit: Audit) -> Page:
         title=head.title,
         question=_QUESTION.format(these="this representation" if one else "these representations"),
         answer=tuple(part.text for part in head.parts if isinstance(part, Text)),
-        numbers=_numbers(audit),
+        numbers=_score_table(audit),
         doubts=(*found.parts, Text(found.explanation)) if found else (Text(_NO_DOUBT), *_dependence_parts(audit)),
         sections=(*picture, *(section for section in sections if section is not None)),
-        ran=(("data", _sizes(audit)), *what_was_run(audit)),
+        ran=(("data", _sizes(audit)), *run_details(audit)),
     )
 
 
@@ -58,7 +58,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
     return metrics
 
 
-def _numbers(audit: Audit) -> tuple[Part, ...]:
+def _score_table(audit: Audit) -> tuple[Part, ...]:
     """The score that ranks, with its chance level; agreement with labels where there is no stability."""
     known = [one for one in audit.representations if one.ranking_score is not None]
     if not known:
@@ -85,10 +85,10 @@ def _ranking_name(audit: Audit) -> str:
     return "stability, with as many features each" if same_width else "feature-split stability"
 
 
-def _strip(one: RepresentationAudit, score: Estimate | None) -> Strip | None:
+def _strip(finding: RepresentationAudit, score: Estimate | None) -> Strip | None:
     if score is None or score.value != score.value:
         return None
-    return Strip(score.value, score.low, score.high, one.chance.threshold if one.chance else float("nan"))
+    return Strip(score.value, score.low, score.high, finding.chance.threshold if finding.chance else float("nan"))
 
 
 def _dependence_parts(audit: Audit) -> tuple[Part, ...]:

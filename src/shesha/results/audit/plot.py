@@ -35,23 +35,23 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
     return intervals([one.name for one in found], scores, thresholds, label="stability", ax=ax)
 
 
-def _plot_representation(audit: Audit, one: RepresentationAudit, ax: Axes | None) -> Axes:
+def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | None) -> Axes:
     shown = {
-        "feature split": (one.feature_split, "feature_split"),
-        "basis averaged": (one.basis_averaged_split, "basis_averaged_split"),
+        "feature split": (finding.feature_split, "feature_split"),
+        "basis averaged": (finding.basis_averaged_split, "basis_averaged_split"),
         **{
-            audit.meanings[name].title: (one.supervised[name], name)
+            audit.meanings[name].title: (finding.supervised[name], name)
             for name in _WITHIN_ONE
-            if name in one.supervised and name in audit.meanings
+            if name in finding.supervised and name in audit.meanings
         },
     }
-    chances = {**one.supervised_chances, **one.chances}
+    chances = {**finding.supervised_chances, **finding.chances}
     thresholds = [chances[name].threshold if name in chances else nan for _, name in shown.values()]
-    scores = {one.name: _series([estimate for estimate, _ in shown.values()])}
+    scores = {finding.name: _series([estimate for estimate, _ in shown.values()])}
     return intervals(list(shown), scores, thresholds, label="score", joined=False, ax=ax)
 
 
-def _series(found: Sequence[Estimate | None]) -> Series:
-    known = [(nan, nan, nan) if one is None else (one.value, one.low, one.high) for one in found]
+def _series(estimates: Sequence[Estimate | None]) -> Series:
+    known = [(nan, nan, nan) if one is None else (one.value, one.low, one.high) for one in estimates]
     values, lows, highs = zip(*known, strict=True)
     return Series(values, lows, highs)

@@ -24,7 +24,7 @@ def readings(audit: Audit) -> Section | None:
     told = _unequal_rows(audit) + [
         text
         for name in audit.meanings
-        if any(_has(one, name) for one in scored)
+        if any(_has_number(one, name) for one in scored)
         for text in _reading_lines(audit, name)
     ]
     return Section("How to read these numbers", tuple(map(Item, told))) if told else None
@@ -50,47 +50,53 @@ def _placeholder_values(audit: Audit) -> dict[str, str]:
     return {"by_chance": f"{by_chance:.2g}", "highest": f"{classes.highest_alignment:.2f}"}
 
 
-def _has(one: RepresentationAudit, name: str) -> bool:
-    found = one.scores.get(name) or one.supervised.get(name)
+def _has_number(finding: RepresentationAudit, name: str) -> bool:
+    found = finding.scores.get(name) or finding.supervised.get(name)
     if found is not None:
         return found.value == found.value
-    return one.descriptors.get(name, float("nan")) == one.descriptors.get(name)
+    return finding.descriptors.get(name, float("nan")) == finding.descriptors.get(name)
 
 
-def _depends_on_few_axes(one: RepresentationAudit) -> bool:
-    return is_clearly_above(one.basis_averaged_split, one.feature_split) and not _geometry_without_axes(one)
+def _depends_on_few_axes(finding: RepresentationAudit) -> bool:
+    return is_clearly_above(finding.basis_averaged_split, finding.feature_split) and not _is_stable_on_other_axes(
+        finding
+    )
 
 
-def _geometry_without_axes(one: RepresentationAudit) -> bool:
+def _is_stable_on_other_axes(finding: RepresentationAudit) -> bool:
     """No chance level on the axes themselves, and yet a geometry."""
-    not_above = one.chance is not None and not one.chance.significant
-    return not_above and is_clearly_above(one.basis_averaged_split, one.feature_split)
+    not_above = finding.chance is not None and not finding.chance.significant
+    return not_above and is_clearly_above(finding.basis_averaged_split, finding.feature_split)
 
 
-def _stable_on_given_axes(one: RepresentationAudit) -> bool:
-    return not _noisy(one) and is_clearly_above(one.feature_split, one.basis_averaged_split)
+def _is_stable_on_its_axes(finding: RepresentationAudit) -> bool:
+    return not _is_at_chance(finding) and is_clearly_above(finding.feature_split, finding.basis_averaged_split)
 
 
-def _noisy(one: RepresentationAudit) -> bool:
-    not_above = one.chance is not None and one.chance.observed == one.chance.observed and not one.chance.significant
-    return not_above and not _geometry_without_axes(one)
+def _is_at_chance(finding: RepresentationAudit) -> bool:
+    not_above = (
+        finding.chance is not None
+        and finding.chance.observed == finding.chance.observed
+        and not finding.chance.significant
+    )
+    return not_above and not _is_stable_on_other_axes(finding)
 
 
-def _full_rank(one: RepresentationAudit) -> bool:
-    return one.effective_rank >= 0.75 * min(one.n_features, one.n_used - 1)
+def _has_full_rank(finding: RepresentationAudit) -> bool:
+    return finding.effective_rank >= 0.75 * min(finding.n_features, finding.n_used - 1)
 
 
-def _short_of_population(one: RepresentationAudit) -> bool:
+def _has_too_few_rows(finding: RepresentationAudit) -> bool:
     """Whether a population of rows spreads over more directions than these rows show."""
-    corrected = one.descriptors.get("corrected_participation_ratio", float("nan"))
+    corrected = finding.descriptors.get("corrected_participation_ratio", float("nan"))
     # Without an estimate there are too few rows for any.
-    unknown = corrected != corrected and one.participation_ratio == one.participation_ratio
-    return unknown or one.participation_ratio < (1 - _SHORT) * corrected
+    unknown = corrected != corrected and finding.participation_ratio == finding.participation_ratio
+    return unknown or finding.participation_ratio < (1 - _SHORT) * corrected
 
 
 def _unequal_rows(audit: Audit) -> list[str]:
     """The warning that counts of directions are compared between unequal numbers of rows."""
-    sizes = [one.n_used for one in audit.representations if _has(one, "effective_rank")]
+    sizes = [one.n_used for one in audit.representations if _has_number(one, "effective_rank")]
     if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
         return []
     return [
@@ -100,23 +106,23 @@ def _unequal_rows(audit: Audit) -> list[str]:
     ]
 
 
-def _supervised_below(name: str, below: float) -> Which:
-    return lambda one: name in one.supervised and one.supervised[name].value < below
+def _supervised_limit(name: str, limit: float) -> Which:
+    return lambda one: name in one.supervised and one.supervised[name].value < limit
 
 
-def _labels_look_random(one: RepresentationAudit) -> bool:
-    found = one.supervised.get("variance_ratio")
+def _labels_look_random(finding: RepresentationAudit) -> bool:
+    found = finding.supervised.get("variance_ratio")
     return found is not None and found.low < 0.05
 
 
-def _many_features(one: RepresentationAudit) -> bool:
-    return one.n_features >= _MANY_FEATURES and _supervised_below("class_separation_ratio", 1.25)(one)
+def _has_many_features(finding: RepresentationAudit) -> bool:
+    return finding.n_features >= _MANY_FEATURES and _supervised_limit("class_separation_ratio", 1.25)(finding)
 
 
 _RULES: dict[str, list[tuple[Which, str]]] = {
     "feature_split": [
         (
-            _noisy,
+            _is_at_chance,
             "{names}: random halves of the features agree no better than unrelated ones would. The rows may still "
             "differ in a few features, or in directions across them.",
         ),
@@ -127,20 +133,20 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
             "{names}: the basis-averaged score is above the feature split, so a few axes carry much of the geometry.",
         ),
         (
-            _geometry_without_axes,
+            _is_stable_on_other_axes,
             "{names}: the axes share no geometry, but random directions do, as for principal components, which are "
             "uncorrelated by construction. Read the basis-averaged score; for the other, audit the features that the "
             "components were made of.",
         ),
         (
-            _stable_on_given_axes,
+            _is_stable_on_its_axes,
             "{names}: the feature split is above the basis-averaged score, so the axes repeat one another more than "
             "random directions would.",
         ),
     ],
     "effective_rank": [
         (
-            _full_rank,
+            _has_full_rank,
             "{names}: the spread fills most of the directions that there are. More is not better: noise fills all.",
         )
     ],
@@ -152,7 +158,7 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     ],
     "corrected_participation_ratio": [
         (
-            _short_of_population,
+            _has_too_few_rows,
             "{names}: there are too few rows to see all directions, so effective rank (RankMe) and participation "
             "ratio are too low and would rise with more rows. Quote the corrected participation ratio, and compare "
             "the others only between equal numbers of rows.",
@@ -171,7 +177,7 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
             "apart.",
         ),
         (
-            _supervised_below("supervised_alignment", 0.1),
+            _supervised_limit("supervised_alignment", 0.1),
             "{names}: little alignment does not mean that the labels cannot be decoded.",
         ),
     ],
@@ -179,11 +185,11 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (_labels_look_random, "Variance between classes: labels at random would give about {by_chance}, not 0."),
     ],
     "class_separation_ratio": [
-        (_many_features, "{names}: with many features even well separated classes come close to 1."),
+        (_has_many_features, "{names}: with many features even well separated classes come close to 1."),
     ],
     "zscore_separation": [
         (
-            _supervised_below("zscore_separation", 0.1),
+            _supervised_limit("zscore_separation", 0.1),
             "Distance from other classes: labels at random give a little more than 0.",
         ),
     ],

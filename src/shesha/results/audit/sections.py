@@ -47,22 +47,22 @@ def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     several = len(audit.representations)
     told: dict[str, list[str]] = {}
     for one in audit.representations:
-        for fault in _faults(one):
+        for fault in _fault_lines(one):
             told.setdefault(fault, []).append(one.name)
-    parts = tuple(Text(_about(names, several, words(text))) for text, names in told.items())
+    parts = tuple(Text(_prefix_names(names, several, words(text))) for text, names in told.items())
     return Section("Data", parts) if parts else None
 
 
-def _about(names: list[str], several: int, text: str) -> str:
+def _prefix_names(names: list[str], several: int, text: str) -> str:
     return text if several == 1 else f"{list_names(names, several)}: {text}"
 
 
-def _faults(one: RepresentationAudit) -> Iterable[str]:
-    yield from (f"! {fault}" for fault in one.faults.lines())
-    if one.reason:
-        yield f"! no scores: {one.reason}"
-    elif one.left_out:
-        rows = f"{len(one.left_out):,} rows that have no direction: {list_indices(one.left_out)}"
+def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
+    yield from (f"! {fault}" for fault in finding.faults.lines())
+    if finding.reason:
+        yield f"! no scores: {finding.reason}"
+    elif finding.left_out:
+        rows = f"{len(finding.left_out):,} rows that have no direction: {list_indices(finding.left_out)}"
         yield f"scored without the {rows}"
 
 

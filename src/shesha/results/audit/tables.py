@@ -31,17 +31,22 @@ def _kind(
     audit: Audit,
     title: str,
     names: list[str],
-    scored: list[RepresentationAudit],
+    findings: list[RepresentationAudit],
     words: Callable[[str], str],
 ) -> Section:
-    groups = [_number(audit, name, scored) for name in names]
+    groups = [_score_columns(audit, name, findings) for name in names]
     if _LEADING in names:
-        groups = [_size(audit, scored), _place(audit, scored), *groups, _same_width_columns(scored)]
-    parts: list[Part] = [Table(tuple(one.name for one in scored), tuple(map(tuple, groups)), title, "representation")]
+        groups = [
+            _size_columns(audit, findings),
+            _rank_columns(audit, findings),
+            *groups,
+            _same_width_columns(findings),
+        ]
+    parts: list[Part] = [Table(tuple(one.name for one in findings), tuple(map(tuple, groups)), title, "representation")]
     if any(cell.endswith(_TIES) for group in groups for column in group for cell in column.cells):
         parts.append(Text("= after a rank: its interval overlaps that of the rank above."))
     parts += [_explain(name, audit.meanings[name]) for name in names if audit.meanings[name].asks]
-    parts += [Text(words(text)) for text in _missing_reasons(audit, names, scored)]
+    parts += [Text(words(text)) for text in _missing_reasons(audit, names, findings)]
     return Section(title, tuple(parts))
 
 
@@ -52,26 +57,28 @@ def _explain(name: str, meaning: Meaning) -> Explained:
     )
 
 
-def _number(audit: Audit, name: str, scored: list[RepresentationAudit]) -> list[Column]:
+def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit]) -> list[Column]:
     """One number of all representations, with its chance level where one was drawn."""
     title = audit.meanings[name].title
-    if any(name in one.descriptors for one in scored):
-        return [Column(title, tuple(_plain(one.descriptors.get(name)) for one in scored))]
-    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in scored]
+    if any(name in one.descriptors for one in findings):
+        return [Column(title, tuple(_format_number(one.descriptors.get(name)) for one in findings))]
+    chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in findings]
     known = [None if one is None or one.observed != one.observed else one for one in chances]
-    if not any((found := find_estimate(one, name)) and found.value == found.value for one in scored):
+    if not any((found := find_estimate(one, name)) and found.value == found.value for one in findings):
         # The reason stands below the table.
         return []
     return [
-        Column(title, tuple(interval(find_estimate(one, name)) for one in scored), "<", _strips(audit, name, scored)),
+        Column(
+            title, tuple(interval(find_estimate(one, name)) for one in findings), "<", _strips(audit, name, findings)
+        ),
         Column("chance up to", tuple("" if one is None else f"{one.threshold:.3f}" for one in known)),
         Column("p", tuple("" if one is None else f"{one.p_value:.2g}" for one in known)),
     ]
 
 
-def _strips(audit: Audit, name: str, scored: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
+def _strips(audit: Audit, name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
     """Draw values on one scale, with what chance rarely passes."""
-    found = [(find_estimate(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in scored]
+    found = [(find_estimate(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in findings]
     return tuple(
         None
         if score is None or score.value != score.value
@@ -80,10 +87,10 @@ def _strips(audit: Audit, name: str, scored: list[RepresentationAudit]) -> tuple
     )
 
 
-def _size(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     if len({(one.n_samples, one.n_features) for one in audit.representations}) == 1:
         return []
-    return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in scored))]
+    return [Column("rows x features", tuple(f"{one.n_samples:,} x {one.n_features or '-'}" for one in findings))]
 
 
 def place(audit: Audit, name: str) -> str:
@@ -91,7 +98,7 @@ def place(audit: Audit, name: str) -> str:
     return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
 
 
-def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
+def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
     """Places by stability; those whose intervals overlap have an equals sign."""
     if len(audit.ranking) < 2:
         return []
@@ -100,21 +107,21 @@ def _place(audit: Audit, scored: list[RepresentationAudit]) -> list[Column]:
         own, above = audit[name].ranking_score, audit[audit.ranking[place - 2]].ranking_score
         ties = place > 1 and own is not None and above is not None and own.high >= above.low
         found[name] = f"{place}{_TIES if ties else '  '}"
-    return [Column("rank", tuple(found.get(one.name, "") for one in scored))]
+    return [Column("rank", tuple(found.get(one.name, "") for one in findings))]
 
 
-def _same_width_columns(scored: list[RepresentationAudit]) -> list[Column]:
-    widths = {one.same_width.n_features for one in scored if one.same_width is not None}
+def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
+    widths = {one.same_width.n_features for one in findings if one.same_width is not None}
     if not widths:
         return []
     head = f"Feature-split with {min(widths):,} features each"
-    return [Column(head, tuple(interval(one.same_width) for one in scored), "<")]
+    return [Column(head, tuple(interval(one.same_width) for one in findings), "<")]
 
 
-def _missing_reasons(audit: Audit, names: list[str], scored: list[RepresentationAudit]) -> Iterator[str]:
+def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
     """Say why numbers are missing, each reason once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in scored:
+    for one in findings:
         reasons: dict[str, list[str]] = {}
         for name in names:
             found = find_estimate(one, name)
@@ -144,22 +151,22 @@ def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def find_estimate(one: RepresentationAudit, name: str) -> Estimate | None:
+def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
     """Return a score, with or without labels."""
-    return one.scores.get(name) or one.supervised.get(name)
+    return finding.scores.get(name) or finding.supervised.get(name)
 
 
-def interval(found: Estimate | None, digits: int = 3) -> str:
+def interval(estimate: Estimate | None, digits: int = 3) -> str:
     """Print a score and its interval."""
-    if found is None:
+    if estimate is None:
         return ""
-    if found.value != found.value:
+    if estimate.value != estimate.value:
         return "none"
-    ends = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if found.low == found.low else ""
-    return f"{found.value:.{digits}f}{ends}"
+    ends = f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]" if estimate.low == estimate.low else ""
+    return f"{estimate.value:.{digits}f}{ends}"
 
 
-def _plain(number: float | None) -> str:
+def _format_number(number: float | None) -> str:
     return "" if number is None else "none" if number != number else f"{number:.4g}"
 
 

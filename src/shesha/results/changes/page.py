@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
-from shesha.results.changes.sentences import headline, number, sentence
-from shesha.results.changes.text import LEVEL, cell, head
-from shesha.results.generic_page import what_was_run
+from shesha.results.changes.sentences import format_number, headline, sentence
+from shesha.results.changes.text import LEVEL, cell, column_title
+from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff
@@ -25,41 +25,41 @@ _ROTATION = (
 )
 
 
-def diff_page(found: Diff) -> Page:
+def diff_page(result: Diff) -> Page:
     """Return the page: the answer, every layer beside its noise, the rows that moved most."""
     return Page(
-        title=f"{found.before} and {found.after}: what changed",
+        title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does it begin, and is it more than noise?",
-        answer=(headline(found), *((found.index.headline,) if found.index else ())),
-        numbers=(_layers(found),),
-        doubts=(*(Item(note) for note in found.notes), Item(_ROTATION)),
+        answer=(headline(result), *((result.index.headline,) if result.index else ())),
+        numbers=(_layers(result),),
+        doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
         sections=(
-            Section("Over depth", (Drawing(_PICTURE, found.plot, wide=True),)),
-            *_what_changed(found),
-            *_index(found),
-            *_moved(found),
-            Section("In a sentence", (Text(sentence(found)),)),
+            Section("Over depth", (Drawing(_PICTURE, result.plot, wide=True),)),
+            *_change_sections(result),
+            *_index(result),
+            *_movement_sections(result),
+            Section("In a sentence", (Text(sentence(result)),)),
             Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
         ),
         ran=(
-            ("stands for no change", found.noise_source),
-            ("rows", f"{found.n_rows:,}, of which {found.n_scored:,} are scored"),
-            *what_was_run(found),
+            ("stands for no change", result.noise_source),
+            ("rows", f"{result.n_rows:,}, of which {result.n_scored:,} are scored"),
+            *run_details(result),
         ),
     )
 
 
-def _layers(found: Diff) -> Table:
-    layers = list(found)
+def _layers(result: Diff) -> Table:
+    layers = list(result)
     measures = [score.measure for score in layers[0].scores] if layers else []
     columns = [
-        Column("change", tuple(number(one.change) for one in layers)),
-        Column("low", tuple(number(one.low) for one in layers)),
-        Column("high", tuple(number(one.high) for one in layers)),
-        Column("noise", tuple(number(one.noise) for one in layers)),
-        Column("limit", tuple(number(one.limit) for one in layers)),
+        Column("change", tuple(format_number(one.change) for one in layers)),
+        Column("low", tuple(format_number(one.low) for one in layers)),
+        Column("high", tuple(format_number(one.high) for one in layers)),
+        Column("noise", tuple(format_number(one.noise) for one in layers)),
+        Column("limit", tuple(format_number(one.limit) for one in layers)),
         *(
-            Column(head(name), tuple(cell(name, one.scores[i].change) for one in layers))
+            Column(column_title(name), tuple(cell(name, one.scores[i].change) for one in layers))
             for i, name in enumerate(measures)
             if i
         ),
@@ -68,28 +68,28 @@ def _layers(found: Diff) -> Table:
     return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
 
 
-def _what_changed(found: Diff) -> tuple[Section, ...]:
-    said = [one.in_words for one in (found.structure, found.separation) if one is not None]
+def _change_sections(result: Diff) -> tuple[Section, ...]:
+    said = [one.in_words for one in (result.structure, result.separation) if one is not None]
     if not said:
         return ()
     parts: list[Part] = [Text(f"{one[:1].upper()}{one[1:]}.") for one in said]
-    if found.classes:
-        parts.append(_classes(found))
-    return (Section(f"What changed in {found.moved_layer}", tuple(parts), _CLASSES if found.classes else ""),)
+    if result.classes:
+        parts.append(_classes(result))
+    return (Section(f"What changed in {result.moved_layer}", tuple(parts), _CLASSES if result.classes else ""),)
 
 
-def _classes(found: Diff) -> Table:
+def _classes(result: Diff) -> Table:
     columns = (
-        Column("before", tuple(number(one.before) for one in found.classes)),
-        Column("after", tuple(number(one.after) for one in found.classes)),
-        Column("change", tuple(f"{one.change:+.3f}" for one in found.classes)),
-        Column("p", tuple(number(one.p_value) for one in found.classes)),
-        Column("corrected p", tuple(number(one.p_adjusted) for one in found.classes)),
+        Column("before", tuple(format_number(one.before) for one in result.classes)),
+        Column("after", tuple(format_number(one.after) for one in result.classes)),
+        Column("change", tuple(f"{one.change:+.3f}" for one in result.classes)),
+        Column("p", tuple(format_number(one.p_value) for one in result.classes)),
+        Column("corrected p", tuple(format_number(one.p_adjusted) for one in result.classes)),
         Column(
-            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in found.classes), "<"
+            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in result.classes), "<"
         ),
     )
-    names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in found.classes)
+    names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in result.classes)
     return Table(names, (columns,), "Classes", "classes")
 
 
@@ -99,18 +99,18 @@ _CLASSES = (
 )
 
 
-def _index(found: Diff) -> tuple[Section, ...]:
-    if found.index is None:
+def _index(result: Diff) -> tuple[Section, ...]:
+    if result.index is None:
         return ()
-    recalls = found.index.recalls
+    recalls = result.index.recalls
     columns = (
-        Column(f"recall@{found.index.k}", tuple(number(one.recall) for one in recalls)),
-        Column("low", tuple(number(one.low) for one in recalls)),
-        Column("high", tuple(number(one.high) for one in recalls)),
+        Column(f"recall@{result.index.k}", tuple(format_number(one.recall) for one in recalls)),
+        Column("low", tuple(format_number(one.low) for one in recalls)),
+        Column("high", tuple(format_number(one.high) for one in recalls)),
         Column("note", tuple(one.reason for one in recalls), "<"),
     )
     table = Table(tuple(one.way for one in recalls), (columns,), "New queries among old vectors", "queries")
-    return (Section("May the index be kept?", (table,), _INDEX.format(found.index.k, f"{found.index.n_rows:,}")),)
+    return (Section("May the index be kept?", (table,), _INDEX.format(result.index.k, f"{result.index.n_rows:,}")),)
 
 
 _INDEX = (
@@ -120,23 +120,23 @@ _INDEX = (
 )
 
 
-def _moved(found: Diff) -> tuple[Section, ...]:
-    if not found.moved:
+def _movement_sections(result: Diff) -> tuple[Section, ...]:
+    if not result.moved:
         return ()
     columns = (
-        Column("label", tuple(one.label for one in found.moved), "<"),
-        Column("neighbours lost", tuple(f"{one.neighbours_lost:.0%}" for one in found.moved)),
+        Column("label", tuple(one.label for one in result.moved), "<"),
+        Column("neighbours lost", tuple(f"{one.neighbours_lost:.0%}" for one in result.moved)),
         Column(
-            "of an unchanged model", tuple("" if one.noise != one.noise else f"{one.noise:.0%}" for one in found.moved)
+            "of an unchanged model", tuple("" if one.noise != one.noise else f"{one.noise:.0%}" for one in result.moved)
         ),
-        Column("moved", tuple(number(one.movement) for one in found.moved)),
+        Column("moved", tuple(format_number(one.movement) for one in result.moved)),
     )
-    table = Table(tuple(one.name for one in found.moved), (columns,), f"In {found.moved_layer}", "row")
+    table = Table(tuple(one.name for one in result.moved), (columns,), f"In {result.moved_layer}", "row")
     parts: list[Part] = [table]
-    if found.lost_by_class:
-        lost = Column("neighbours lost", tuple(f"{one:.0%}" for one in found.lost_by_class.values()))
-        parts.insert(0, Table(tuple(found.lost_by_class), ((lost,),), "By class", "class"))
-    return (Section("Rows that moved most", tuple(parts), _MOVED.format(found.k)),)
+    if result.lost_by_class:
+        lost = Column("neighbours lost", tuple(f"{one:.0%}" for one in result.lost_by_class.values()))
+        parts.insert(0, Table(tuple(result.lost_by_class), ((lost,),), "By class", "class"))
+    return (Section("Rows that moved most", tuple(parts), _MOVED.format(result.k)),)
 
 
 _MOVED = (

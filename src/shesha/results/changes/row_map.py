@@ -9,7 +9,7 @@ from shesha.report import Column, Item, Page, PointMap, Section, Table, wrap
 from shesha.report import page_width as page_width
 from shesha.results.base import Result
 from shesha.results.draw_docs import draws_axes
-from shesha.results.generic_page import what_was_run
+from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ class RowMap(Result):
             ran=(
                 ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are drawn"),
                 ("metric", self.metric),
-                *what_was_run(self),
+                *run_details(self),
             ),
         )
 

@@ -11,71 +11,70 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
 
-def headline(found: Diff) -> str:
+def headline(result: Diff) -> str:
     """Return the answer: which layers changed, where it begins, and whether it is beyond noise."""
-    layers = list(found)
+    layers = list(result)
     beyond = [one for one in layers if one.is_beyond_noise]
     unknown = [one for one in layers if one.verdict == "not estimable"]
     if len(unknown) == len(layers):
         return f"No layer could be judged: {unknown[0].reason}."
     if beyond:
-        return _changed(found, beyond, len(layers))
+        return _change_sentence(result, beyond, len(layers))
     most = max((one for one in layers if one not in unknown), key=lambda one: one.change)
     if most.verdict == "unchanged":
-        return f"Nothing changed: {_every(len(layers))} the same geometry to nine digits."
-    return f"No change beyond noise: the largest is in {most.name}: {_drift(most)}; {_noise(found, most)}."
+        return f"Nothing changed: {_count_with_verb(len(layers))} the same geometry to nine digits."
+    return f"No change beyond noise: the largest is in {most.name}: {_format_drift(most)}; {_noise(result, most)}."
 
 
-def _every(n: int) -> str:
+def _count_with_verb(n: int) -> str:
     return "the representation has" if n == 1 else f"all {n} layers have"
 
 
-def _changed(found: Diff, beyond: list[LayerChange], n_layers: int) -> str:
-    most = max(beyond, key=lambda one: one.change)
-    replaced = sum(one.verdict == "replaced" for one in beyond)
-    many = f" ({replaced} replaced)" if 0 < replaced < len(beyond) else ""
+def _change_sentence(result: Diff, changed_layers: list[LayerChange], n_layers: int) -> str:
+    most = max(changed_layers, key=lambda one: one.change)
+    replaced = sum(one.verdict == "replaced" for one in changed_layers)
+    many = f" ({replaced} replaced)" if 0 < replaced < len(changed_layers) else ""
     if n_layers == 1:
         said = "The geometry was replaced" if replaced else "The geometry changed"
-        return f"{said}, beyond noise: {_drift(most)}; {_noise(found, most)}."
-    what = "were replaced" if replaced == len(beyond) else f"changed{many}"
-    how_many = f"All {n_layers}" if len(beyond) == n_layers else f"{len(beyond)} of {n_layers}"
-    begins = "" if len(beyond) == n_layers else f", from {beyond[0].name} on"
-    return (
-        f"{how_many} layers {what}, beyond noise{begins}; most in {most.name}: {_drift(most)}; {_noise(found, most)}."
-    )
+        return f"{said}, beyond noise: {_format_drift(most)}; {_noise(result, most)}."
+    what = "were replaced" if replaced == len(changed_layers) else f"changed{many}"
+    how_many = f"All {n_layers}" if len(changed_layers) == n_layers else f"{len(changed_layers)} of {n_layers}"
+    begins = "" if len(changed_layers) == n_layers else f", from {changed_layers[0].name} on"
+    largest = f"most in {most.name}: {_format_drift(most)}; {_noise(result, most)}."
+    return f"{how_many} layers {what}, beyond noise{begins}; {largest}"
 
 
-def _drift(one: LayerChange) -> str:
-    name = one.scores[0].measure if one.scores else "change"
-    interval = f" [{number(one.low)}, {number(one.high)}]" if one.low == one.low else ""
-    return f"{name} of {number(one.change)}{interval}"
+def _format_drift(change: LayerChange) -> str:
+    name = change.scores[0].measure if change.scores else "change"
+    interval = f" [{format_number(change.low)}, {format_number(change.high)}]" if change.low == change.low else ""
+    return f"{name} of {format_number(change.change)}{interval}"
 
 
-def _noise(found: Diff, one: LayerChange) -> str:
-    return f"noise reaches {number(one.noise)} ({found.noise_source})"
+def _noise(result: Diff, change: LayerChange) -> str:
+    return f"noise reaches {format_number(change.noise)} ({result.noise_source})"
 
 
-def sentence(found: Diff) -> str:
+def sentence(result: Diff) -> str:
     """Return a sentence that can be pasted: what, how much, beside which noise, of how many rows, by what."""
-    verdicts = Counter(one.verdict for one in found)
+    verdicts = Counter(one.verdict for one in result)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    known = [one for one in found if one.change == one.change]
+    known = [one for one in result if one.change == one.change]
     largest = max(known, key=lambda one: one.change) if known else None
     measured = (
         ""
         if largest is None
         else (
-            f" The largest change was in {largest.name} ({_drift(largest)}, 95 % interval; noise floor "
-            f"{number(largest.noise)} from {found.noise_source})."
+            f" The largest change was in {largest.name} ({_format_drift(largest)}, 95 % interval; noise floor "
+            f"{format_number(largest.noise)} from {result.noise_source})."
         )
     )
     return (
-        f"Of {len(found.layers)} layers compared between {found.before} and {found.after} on {found.n_rows:,} inputs, "
-        f"the geometry of {told}.{measured} RDM drift is 1 - Spearman correlation of the cosine distances between all "
+        f"Of {len(result.layers)} layers compared between {result.before} and {result.after} on "
+        f"{result.n_rows:,} inputs, the geometry of {told}.{measured} RDM drift is 1 - Spearman correlation of the cosine distances between all "
         f"pairs of rows (Raju 2026); {DISTRIBUTION} {__version__}."
     )
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number with three digits that matter."""
     return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
-from shesha.results.changes.sentences import headline, number
+from shesha.results.changes.sentences import format_number, headline
 
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
@@ -22,54 +22,56 @@ LEVEL = 0.05
 _WIDE = 44
 
 
-def diff_text(found: Diff) -> str:
+def diff_text(result: Diff) -> str:
     """Return the headline, a line per layer as far as there is room, what changed, and notes."""
     width = page_width()
-    head, tail = wrap(headline(found), width, hanging=""), _below_the_layers(found, width)
-    layers = shown_layers(found, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
+    head, tail = wrap(headline(result), width, hanging=""), _detail_lines(result, width)
+    layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
     lines = [*head, "", *_layer_table(layers)]
-    left_out = len(found.layers) - len(layers)
+    left_out = len(result.layers) - len(layers)
     if left_out:
         lines.append(f"  {left_out} more layers: to_frame(), --json or --html")
     return "\n".join([*lines, *tail])
 
 
-def _below_the_layers(found: Diff, width: int) -> list[str]:
-    lines = _what_changed(found, width)
-    if found.index is not None:
-        lines += ["", *wrap(found.index.headline, width), *wrap(found.index.in_numbers, width, "  ", "  ")]
-    if found.moved:
-        lines += ["", f"Rows that lost most of their {found.k} nearest neighbours, in {found.moved_layer}"]
+def _detail_lines(result: Diff, width: int) -> list[str]:
+    lines = _change_lines(result, width)
+    if result.index is not None:
+        lines += ["", *wrap(result.index.headline, width), *wrap(result.index.in_numbers, width, "  ", "  ")]
+    if result.moved:
+        lines += ["", f"Rows that lost most of their {result.k} nearest neighbours, in {result.moved_layer}"]
         lines += columns(
-            [_row(one.name, one.label, one.neighbours_lost) for one in found.moved[:_ROWS]], "<<>", indent="  "
+            [_row(one.name, one.label, one.neighbours_lost) for one in result.moved[:_ROWS]], "<<>", indent="  "
         )
-    lines += ["", *wrap(_about(found), width, hanging="")]
-    for note in found.notes:
+    lines += ["", *wrap(_scale_note(result), width, hanging="")]
+    for note in result.notes:
         lines += wrap(f"! {note}", width)
     return lines
 
 
-def _what_changed(found: Diff, width: int) -> list[str]:
+def _change_lines(result: Diff, width: int) -> list[str]:
     """Return what kind of change it was, which classes moved, and what a task keeps: a line or two each."""
-    said = [f"In {found.moved_layer}: {found.structure.in_words}."] if found.structure is not None else []
-    moved = [one for one in found.classes if one.p_adjusted <= LEVEL]
+    said = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
+    moved = [one for one in result.classes if one.p_adjusted <= LEVEL]
     told = "; ".join(f"{one.in_words} ({one.change:+.3f}, p {one.p_adjusted:.2g})" for one in moved[:_PAIRS])
     more = f"; {len(moved) - _PAIRS} more" if len(moved) > _PAIRS else ""
-    if found.classes:
+    if result.classes:
         said.append(f"Classes: {told}{more}." if moved else "Classes: none moved beyond shuffled labels.")
-    if found.lost_by_class and found.moved:
-        first = ", ".join(f"{short(name, 24)} {lost:.0%}" for name, lost in list(found.lost_by_class.items())[:_PAIRS])
-        others = len(found.lost_by_class) - _PAIRS
+    if result.lost_by_class and result.moved:
+        first = ", ".join(
+            f"{shorten(name, 24)} {lost:.0%}" for name, lost in list(result.lost_by_class.items())[:_PAIRS]
+        )
+        others = len(result.lost_by_class) - _PAIRS
         rest = f", and {others} more" if others > 0 else ""
         said.append(f"Neighbours lost by class: {first}{rest}.")
-    if found.separation is not None:
-        said.append(f"Task: {found.separation.in_words}.")
+    if result.separation is not None:
+        said.append(f"Task: {result.separation.in_words}.")
     return ["", *(line for one in said for line in wrap(one, width))] if said else []
 
 
-def shown_layers(found: Diff, most: int) -> list[LayerChange]:
+def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     """Return the layers that fit a screen: the first that changed, the one that changed most, and others evenly."""
-    layers = list(found)
+    layers = list(result)
     if len(layers) <= most:
         return layers
     beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
@@ -86,16 +88,18 @@ def shown_layers(found: Diff, most: int) -> list[LayerChange]:
 
 def _layer_table(layers: list[LayerChange]) -> list[str]:
     names = [one.measure.partition("(")[0] for one in layers[0].scores] if layers else []
-    others = [head(name) for name in names[1:]]
+    others = [column_title(name) for name in names[1:]]
     rows = [["layer", names[0] if names else "change", "interval", "noise", *others, "verdict"]]
     for one in layers:
-        interval = f"[{number(one.low)}, {number(one.high)}]" if one.low == one.low else ""
+        interval = f"[{format_number(one.low)}, {format_number(one.high)}]" if one.low == one.low else ""
         values = [cell(score.measure, score.change) for score in one.scores[1:]]
-        rows.append([short(one.name), number(one.change), interval, number(one.noise), *values, one.verdict])
+        rows.append(
+            [shorten(one.name), format_number(one.change), interval, format_number(one.noise), *values, one.verdict]
+        )
     return columns(rows, "<>>>" + ">" * len(others) + "<", indent="  ")
 
 
-def head(measure: str) -> str:
+def column_title(measure: str) -> str:
     """Return what a column of changes by a measure is called."""
     base = measure.partition("(")[0]
     return {"mutual kNN": "neighbours lost", "unbiased CKA": "1 - CKA"}.get(base, base)
@@ -103,24 +107,26 @@ def head(measure: str) -> str:
 
 def cell(measure: str, change: float) -> str:
     """Return a change as a table shows it: neighbours in per cent."""
-    return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else number(change)
+    return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else format_number(change)
 
 
 def _row(name: str, label: str, lost: float) -> list[str]:
-    return [short(name), short(label, 16), f"{lost:.0%}"]
+    return [shorten(name), shorten(label, 16), f"{lost:.0%}"]
 
 
-def short(text: str, most: int = _WIDE) -> str:
+def shorten(text: str, most: int = _WIDE) -> str:
     """Keep a name of any length in its column."""
     plain = " ".join(text.split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
 
-def _about(found: Diff) -> str:
+def _scale_note(result: Diff) -> str:
     rows = (
-        f"{found.n_rows:,} rows" if found.n_scored == found.n_rows else f"{found.n_scored:,} of {found.n_rows:,} rows"
+        f"{result.n_rows:,} rows"
+        if result.n_scored == result.n_rows
+        else f"{result.n_scored:,} of {result.n_rows:,} rows"
     )
-    limit = "the noise" if found.n_noise >= ENOUGH else "twice the noise"
+    limit = "the noise" if result.n_noise >= ENOUGH else "twice the noise"
     return (
         f"RDM drift is 0 for the same geometry, about 1 for an unrelated one. Changed: its interval is above {limit} "
         f"({rows})."

@@ -213,13 +213,13 @@ def _rates(verdict: DriftVerdict) -> str:
     )
 
 
-def _sequence_line(one: CheckSequence) -> str:
-    limit = one.run_length if one.threshold != one.threshold else one.threshold
+def _sequence_line(sequence: CheckSequence) -> str:
+    limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
     told = (
-        f"Check {one.number}: evidence of all checks {one.shiryaev_roberts:.3g}, alarm at {round(limit, 1):g} (one "
-        f"false alarm in {one.run_length:g} checks on average; CUSUM {one.cusum:.3g})."
+        f"Check {sequence.number}: evidence of all checks {sequence.shiryaev_roberts:.3g}, alarm at "
+        f"{round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM {sequence.cusum:.3g})."
     )
-    return told + (f" Alarm since check {one.alarm_since}." if one.alarm_since else "")
+    return told + (f" Alarm since check {sequence.alarm_since}." if sequence.alarm_since else "")
 
 
 def _movement_table(moved: tuple[Moved, ...]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Strip, Table, Text
-from shesha.results.generic_page import what_was_run
+from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
     from shesha.results.drift.verdict import DriftScore, DriftVerdict, Moved
@@ -45,7 +45,7 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
     return Page(
         title=f"Drift monitor: {_TITLES[verdict.state]}",
         question=_QUESTION.format(f"{verdict.n_rows:,}"),
-        answer=tuple(_answer(verdict)),
+        answer=tuple(_answer_sentences(verdict)),
         numbers=(_scores(verdict), Text(_DRIFT)),
         doubts=(*(Item(text) for text in doubts if text), Item(rates)),
         sections=(
@@ -59,7 +59,7 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
             ("stands for no change", f"{verdict.n_nulls:,} {verdict.basis}"),
             ("rate of false alarms", f"{verdict.level:g}"),
             ("tolerance", f"{verdict.tolerance:g}"),
-            *what_was_run(verdict)[1:],
+            *run_details(verdict)[1:],
         ),
     )
 
@@ -67,7 +67,7 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
 _MOVED = "1 - correlation of a row's distances to all others, before and after; beside it what re-encodings do at most."
 
 
-def _answer(verdict: DriftVerdict) -> Iterator[str]:
+def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
     primary = verdict.scores[0]
     said = verdict.state_in_words[:1].upper() + verdict.state_in_words[1:]
     if primary.drift != primary.drift:
@@ -77,15 +77,15 @@ def _answer(verdict: DriftVerdict) -> Iterator[str]:
     yield "Nothing needs to be done." if verdict.advice == "Nothing." else f"What to do: {verdict.advice}"
 
 
-def _drift_against_floor(verdict: DriftVerdict, one: DriftScore) -> str:
+def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
     """Say the drift that decides beside what unchanged encodings give, or beside the tolerance."""
-    drift = f"{one.measure} is {one.drift:.3g}"
+    drift = f"{score.measure} is {score.drift:.3g}"
     if verdict.basis == "re-encodings":
         return (
-            f"{drift}, where encodings of the unchanged model give {one.unchanged:.3g} and rarely pass "
-            f"{one.threshold:.3g} (p = {one.p_value:.2g})"
+            f"{drift}, where encodings of the unchanged model give {score.unchanged:.3g} and rarely pass "
+            f"{score.threshold:.3g} (p = {score.p_value:.2g})"
         )
-    return f"{drift}, and at least {one.low:.3g} whichever inputs of this kind are taken"
+    return f"{drift}, and at least {score.low:.3g} whichever inputs of this kind are taken"
 
 
 def _scores(verdict: DriftVerdict) -> Table:
@@ -95,7 +95,12 @@ def _scores(verdict: DriftVerdict) -> Table:
         Column("at least", tuple(_number(one.low) for one in found)),
         Column("unchanged gives", tuple(_number(one.unchanged) for one in found)),
         Column("threshold", tuple(_number(one.threshold) for one in found)),
-        Column(f"times the threshold (drawn to {_DRAWN:g})", tuple(map(_times, found)), ">", tuple(map(_strip, found))),
+        Column(
+            f"times the threshold (drawn to {_DRAWN:g})",
+            tuple(map(_format_ratio, found)),
+            ">",
+            tuple(map(_strip, found)),
+        ),
         Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in found)),
         Column("verdict", tuple(map(_judgement, found)), "<"),
     )
@@ -109,29 +114,29 @@ def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
     return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
 
-def _judgement(one: DriftScore) -> str:
-    if one.drift != one.drift:
+def _judgement(score: DriftScore) -> str:
+    if score.drift != score.drift:
         return "no value"
-    return "beyond" if one.beyond else "within"
+    return "beyond" if score.beyond else "within"
 
 
-def _ratio(one: DriftScore) -> float:
-    return one.drift / one.threshold if one.threshold > 0 else float("nan")
+def _threshold_ratio(score: DriftScore) -> float:
+    return score.drift / score.threshold if score.threshold > 0 else float("nan")
 
 
-def _times(one: DriftScore) -> str:
-    ratio = _ratio(one)
+def _format_ratio(score: DriftScore) -> str:
+    ratio = _threshold_ratio(score)
     if ratio != ratio:
         return ""
     return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}" if ratio <= _MOST else f"over {_MOST:,}"
 
 
-def _strip(one: DriftScore) -> Strip | None:
-    ratio = _ratio(one)
+def _strip(score: DriftScore) -> Strip | None:
+    ratio = _threshold_ratio(score)
     if ratio != ratio:
         return None
     shown = min(ratio, _DRAWN)
-    return Strip(shown, min(one.low / one.threshold, _DRAWN), shown, 1.0)
+    return Strip(shown, min(score.low / score.threshold, _DRAWN), shown, 1.0)
 
 
 def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:

@@ -201,10 +201,10 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if value == value else "-"
 
 
-def _format_interval(one: GroupMean) -> str:
-    if one.low != one.low:
-        return _number(one.mean)
-    return f"{one.mean:.3f} [{one.low:.2f}, {one.high:.2f}]"
+def _format_interval(group: GroupMean) -> str:
+    if group.low != group.low:
+        return _number(group.mean)
+    return f"{group.mean:.3f} [{group.low:.2f}, {group.high:.2f}]"
 
 
 @dataclass(frozen=True)

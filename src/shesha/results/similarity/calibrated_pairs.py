@@ -20,40 +20,40 @@ _MOST_LINES = 60
 """Of more pairs those with the smallest p-values are printed."""
 
 
-def measure_lines(found: PairwiseComparison, measure: str) -> list[str]:
+def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     """Print a line per pair of one measure, and how many are above chance."""
     width = page_width()
-    pairs = printed_pairs(found, measure)
+    pairs = choose_printed_pairs(result, measure)
     closer = pairs[0].score.closer
-    n_left = len(pairs_of(found, measure)) - len(pairs)
+    n_left = len(select_pairs(result, measure)) - len(pairs)
     left = [f"  {n_left} more pairs, none with a smaller p: to_frame() has all of them"] if n_left else []
     return [
         f"{measure} ({closer} is closer)",
-        f"  {above_chance(found, measure)}",
+        f"  {significance_sentence(result, measure)}",
         *table([f"{one.first}, {one.second}" for one in pairs], [[one] for one in _columns(pairs)], width),
         *left,
     ]
 
 
-def measure_table(found: PairwiseComparison, measure: str) -> Table:
+def measure_table(result: PairwiseComparison, measure: str) -> Table:
     """Return the table of one measure for a page."""
-    pairs = pairs_of(found, measure)
+    pairs = select_pairs(result, measure)
     names = tuple(f"{one.first}, {one.second}" for one in pairs)
     return Table(names, tuple((one,) for one in _columns(pairs)), measure, "pair")
 
 
-def above_chance(found: PairwiseComparison, measure: str) -> str:
+def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     """Say how many pairs of a measure are above chance."""
-    tested = [one.score for one in pairs_of(found, measure) if one.score.has_null]
-    above = sum(reaches_level(one.corrected_p_value, found.alpha) for one in tested)
+    tested = [one.score for one in select_pairs(result, measure) if one.score.has_null]
+    above = sum(reaches_level(one.corrected_p_value, result.alpha) for one in tested)
     if not tested:
         return "no chance level for any pair"
     if len(tested) == 1:
-        return f"the pair is{'' if above else ' not'} above chance at {found.alpha:g}"
-    return f"{above} of {len(tested)} pairs above chance at {found.alpha:g}, corrected for their number"
+        return f"the pair is{'' if above else ' not'} above chance at {result.alpha:g}"
+    return f"{above} of {len(tested)} pairs above chance at {result.alpha:g}, corrected for their number"
 
 
-def pair_metrics(found: PairwiseComparison) -> list[Metric]:
+def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     """Return the values with their null, for the head of a card: those of the first of each pair."""
     return [
         Metric(
@@ -65,20 +65,20 @@ def pair_metrics(found: PairwiseComparison) -> list[Metric]:
             one.threshold,
             one.deciding_p_value,
         )
-        for pair in found.scores
+        for pair in result.scores
         for one in (pair.score,)
         if one.has_null
     ]
 
 
-def pairs_of(found: PairwiseComparison, measure: str) -> list[PairScore]:
+def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
     """Return the pairs of different representations of one measure."""
-    return [one for one in found.scores if one.score.measure == measure and one.first != one.second]
+    return [one for one in result.scores if one.score.measure == measure and one.first != one.second]
 
 
-def printed_pairs(found: PairwiseComparison, measure: str) -> list[PairScore]:
+def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
     """Return as many pairs as a page holds: all of few, those furthest from chance of many."""
-    pairs = pairs_of(found, measure)
+    pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
     # NaN comes last.
@@ -92,10 +92,10 @@ def _columns(pairs: list[PairScore]) -> list[Column]:
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],
-        "chance": [_number(score.null_mean) for score in scores],
-        "calibrated": [_number(score.calibrated) for score in scores],
-        "p": [_number(score.p_value) for score in scores],
-        "corrected p": [_number(score.corrected_p_value) for score in scores],
+        "chance": [_format_number(score.null_mean) for score in scores],
+        "calibrated": [_format_number(score.calibrated) for score in scores],
+        "p": [_format_number(score.p_value) for score in scores],
+        "corrected p": [_format_number(score.corrected_p_value) for score in scores],
     }
     return [Column(head, tuple(column)) for head, column in cells.items()]
 
@@ -109,5 +109,5 @@ def _interval(score: Score) -> str:
     return f"[{score.interval_low:.3f}, {score.interval_high:.3f}]" if score.has_interval else ""
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return "" if value != value else f"{value:.3f}"

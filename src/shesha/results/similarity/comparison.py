@@ -86,10 +86,10 @@ class Score(BesideNull, BesideRepeats):
         """Print the value and which way is closer."""
         if not self.has_value:
             return f"{self.measure}: not estimable ({self.reason})"
-        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {span(self.low, self.high)})"
+        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {format_range(self.low, self.high)})"
 
 
-def span(low: float, high: float) -> str:
+def format_range(low: float, high: float) -> str:
     """Print the possible values."""
     return f"from {low:.4g}" if high == float("inf") else f"{low:.4g} to {high:.4g}"
 
@@ -143,7 +143,7 @@ class Comparison(Result):
         """Print a table that says for each number which way is closer, then what has no number and why."""
         found = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]
-        lines = [f"{self.first} ({_size(self.shapes[0])}) and {self.second} ({_size(self.shapes[1])})"]
+        lines = [f"{self.first} ({_format_shape(self.shapes[0])}) and {self.second} ({_format_shape(self.shapes[1])})"]
         calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
@@ -152,7 +152,7 @@ class Comparison(Result):
         if missing:
             lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
         if found:
-            told = [*_read_first(found), _CALIBRATED_NOTE if calibrated else _NOTE]
+            told = [*_reading_advice(found), _CALIBRATED_NOTE if calibrated else _NOTE]
             lines += ["", *(line for text in told for line in wrap(text, page_width(), hanging=""))]
         if found and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
@@ -168,10 +168,10 @@ class Comparison(Result):
         return "\n".join(lines)
 
 
-def _read_first(found: list[Score]) -> list[str]:
+def _reading_advice(scores: list[Score]) -> list[str]:
     """Say where to begin among many numbers."""
-    there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in found}]
-    if len(found) <= _MANY or not there:
+    there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in scores}]
+    if len(scores) <= _MANY or not there:
         return []
     return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
 
@@ -197,17 +197,18 @@ _REPEATS_NOTE = (
 )
 
 
-def _repeats_table(found: list[Score]) -> list[str]:
+def _repeats_table(scores: list[Score]) -> list[str]:
     head = f"{'over repeats':>12}  {'ceiling':<18}  {'reliability':<18}  {'corrected':>10}"
 
-    def cells(one: Score) -> str:
-        ceiling = f"{one.ceiling_lower:.4g} to {one.ceiling_upper:.4g}" if one.has_ceiling else ""
+    def cells(score: Score) -> str:
+        ceiling = f"{score.ceiling_lower:.4g} to {score.ceiling_upper:.4g}" if score.has_ceiling else ""
         reliable = ", ".join(
-            filter(None, (_format_known(one.reliability_first), _format_known(one.reliability_second)))
+            filter(None, (_format_known(score.reliability_first), _format_known(score.reliability_second)))
         )
-        return f"{one.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_format_known(one.corrected):>10}".rstrip()
+        line = f"{score.over_repeats:>#12.4g}  {ceiling:<18}  {reliable:<18}  {_format_known(score.corrected):>10}"
+        return line.rstrip()
 
-    return _family_lines(found, head, cells)
+    return _family_lines(scores, head, cells)
 
 
 _BY_CHANCE = "by chance"
@@ -217,34 +218,36 @@ def _format_known(number: float | None, digits: str = ".4g") -> str:
     return "" if number is None or number != number else f"{number:{digits}}"
 
 
-def _table(found: list[Score]) -> list[str]:
-    known = any(one.expected == one.expected for one in found)
+def _table(scores: list[Score]) -> list[str]:
+    known = any(one.expected == one.expected for one in scores)
     head = f"{'value':>10}  {f'{_BY_CHANCE}  ' * known}{'closer is':<9}  {'possible':<14}  {'seconds':>7}"
 
     def cells(one: Score) -> str:
         chance = f"{_format_known(one.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
-        return f"{one.value:>#10.4g}  {chance}{one.closer:<9}  {span(one.low, one.high):<14}  {one.seconds:>7.3f}"
+        return (
+            f"{one.value:>#10.4g}  {chance}{one.closer:<9}  {format_range(one.low, one.high):<14}  {one.seconds:>7.3f}"
+        )
 
-    return _family_lines(found, head, cells)
+    return _family_lines(scores, head, cells)
 
 
 def _format_p(p: float) -> str:
     return "<0.001" if p < 0.0005 else f"{p:.3f}"
 
 
-def _calibrated_table(found: list[Score]) -> list[str]:
+def _calibrated_table(scores: list[Score]) -> list[str]:
     head = (
         f"{'value':>10}  {'interval':<20}  {'closer is':<9}  {'chance':>10}  {'calibrated':>10}  {'p':>6}  corrected p"
     )
 
-    def cells(one: Score) -> str:
-        interval = f"[{one.interval_low:.4g}, {one.interval_high:.4g}]" if one.has_interval else ""
-        corrected = "" if one.corrected_p_value != one.corrected_p_value else _format_p(one.corrected_p_value)
-        chance = f"{one.null_mean:>#10.4g}  {one.calibrated:>#10.4g}"
-        null = f"{chance}  {_format_p(one.p_value):>6}  {corrected:>11}" if one.has_null else ""
-        return f"{one.value:>#10.4g}  {interval:<20}  {one.closer:<9}  {null}".rstrip()
+    def cells(score: Score) -> str:
+        interval = f"[{score.interval_low:.4g}, {score.interval_high:.4g}]" if score.has_interval else ""
+        corrected = "" if score.corrected_p_value != score.corrected_p_value else _format_p(score.corrected_p_value)
+        chance = f"{score.null_mean:>#10.4g}  {score.calibrated:>#10.4g}"
+        null = f"{chance}  {_format_p(score.p_value):>6}  {corrected:>11}" if score.has_null else ""
+        return f"{score.value:>#10.4g}  {interval:<20}  {score.closer:<9}  {null}".rstrip()
 
-    return _family_lines(found, head, cells)
+    return _family_lines(scores, head, cells)
 
 
 def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
@@ -258,12 +261,12 @@ def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _family_lines(found: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
-    width = max(len(score.measure) for score in found)
+def _family_lines(scores: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
+    width = max(len(score.measure) for score in scores)
     lines = [f"  {'measure':<{width}}  {head}"]
-    order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in found))}
+    order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in scores))}
     family = ""
-    for score in sorted(found, key=lambda score: order[score.family]):
+    for score in sorted(scores, key=lambda score: order[score.family]):
         if score.family != family:
             family = score.family
             lines.append(family)
@@ -271,7 +274,7 @@ def _family_lines(found: list[Score], head: str, cells: Callable[[Score], str]) 
     return lines
 
 
-def _size(shape: tuple[int, ...]) -> str:
+def _format_shape(shape: tuple[int, ...]) -> str:
     return f"distances of {shape[0]:,} rows" if len(shape) == 1 else " x ".join(f"{n:,}" for n in shape)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Drawing, Item, Page, Section, Table, columns, page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.draw_docs import draws_axes
-from shesha.results.generic_page import what_was_run
+from shesha.results.generic_page import run_details
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ class Consensus(Result):
             Column("distance", tuple(f"{one.distance:.3f}" for one in self.members)),
             Column("interval", tuple(_interval(one) for one in self.members), "<"),
             Column("to the mean of all", tuple(f"{one.distance_to_all:.3f}" for one in self.members)),
-            Column("corrected p", tuple(_known(one.corrected_p_value) for one in self.members)),
+            Column("corrected p", tuple(_format_number(one.corrected_p_value) for one in self.members)),
         )
         names = tuple(one.name for one in self.members)
         return Page(
@@ -117,7 +117,7 @@ class Consensus(Result):
             numbers=(Table(names, (cells,), "Distance to the mean shape of the others", "representation"),),
             doubts=tuple(Item(note) for note in self.notes),
             sections=(Section("Around the mean shape", (Drawing(_PICTURE, self.plot, wide=True),)),),
-            ran=(("rows", f"{self.n_rows:,}"), *what_was_run(self)),
+            ran=(("rows", f"{self.n_rows:,}"), *run_details(self)),
         )
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Consensus(Result):
         rows += [
             [
                 *(one.name, f"{one.distance:.3f}", _interval(one), f"{one.distance_to_all:.3f}"),
-                _known(one.corrected_p_value),
+                _format_number(one.corrected_p_value),
             ]
             for one in self.members
         ]
@@ -143,11 +143,11 @@ class Consensus(Result):
         return "\n".join(text)
 
 
-def _interval(one: Member) -> str:
-    return "" if one.low != one.low else f"[{one.low:.3f}, {one.high:.3f}]"
+def _interval(member: Member) -> str:
+    return "" if member.low != member.low else f"[{member.low:.3f}, {member.high:.3f}]"
 
 
-def _known(value: float) -> str:
+def _format_number(value: float) -> str:
     return "" if value != value else f"{value:.3g}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Drawing, Explained, HeatMap, Page, Part, Section, Text
-from shesha.results.generic_page import what_was_run
+from shesha.results.generic_page import run_details
 from shesha.results.similarity.pages import NO_CHANCE, measure_explained, measures_explained, points
 
 if TYPE_CHECKING:
@@ -18,73 +18,73 @@ _BEST_OF_MANY = Text(
 )
 
 
-def layers_page(found: LayerComparison) -> Page:
+def layers_page(result: LayerComparison) -> Page:
     """Return the page of a grid of layers without a null."""
-    known = any(pair.score.has_value for pair in found.scores)
-    values = tuple(map(tuple, found.matrix().to_numpy(dtype=float).tolist()))
-    best = found.best if known else None
-    at = None if best is None else (found.rows.index(best.first), found.columns.index(best.second))
+    known = any(pair.score.has_value for pair in result.scores)
+    values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
+    best = result.best if known else None
+    at = None if best is None else (result.rows.index(best.first), result.columns.index(best.second))
     told = (
-        f"No pair of layers has a value: {found.reason}."
+        f"No pair of layers has a value: {result.reason}."
         if best is None
-        else f"The closest layers are {best.first} and {best.second}: {found.measure} {best.score.value:.3g}."
+        else f"The closest layers are {best.first} and {best.second}: {result.measure} {best.score.value:.3g}."
     )
     return Page(
-        title=f"{len(found.rows)} x {len(found.columns)} layers by {found.measure}",
+        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Which layers of one model match which of the other?",
         answer=(told,),
-        numbers=(HeatMap(found.measure, found.rows, found.columns, values, found.closer, at),),
+        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
         doubts=(_BEST_OF_MANY, NO_CHANCE),
-        sections=(Section("What the measure looks at", tuple(measures_explained([found.scores[0].score]))),),
-        ran=what_was_run(found),
+        sections=(Section("What the measure looks at", tuple(measures_explained([result.scores[0].score]))),),
+        ran=run_details(result),
     )
 
 
-def calibrated_layers_page(found: CalibratedLayers) -> Page:
+def calibrated_layers_page(result: CalibratedLayers) -> Page:
     """Return the page of a grid of layers, whose best is beside the best of chance."""
-    at = (found.rows.index(found.best[0]), found.columns.index(found.best[1]))
-    beyond = "above" if found.significant else "not above"
+    at = (result.rows.index(result.best[0]), result.columns.index(result.best[1]))
+    beyond = "above" if result.significant else "not above"
     p_values = HeatMap(
         "p of each pair, had it been named beforehand",
-        found.rows,
-        found.columns,
-        found.entry_p_values,
+        result.rows,
+        result.columns,
+        result.entry_p_values,
         "lower",
         None,
         3,
         "Smaller is darker.",
     )
     says = Explained(
-        found.aggregate, "What is reported of the grid, beside the same of grids whose rows are matched at random.",
+        result.aggregate, "What is reported of the grid, beside the same of grids whose rows are matched at random.",
         "calibration.md",
     )  # fmt: skip
     return Page(
-        title=f"{len(found.rows)} x {len(found.columns)} layers by {found.measure}",
+        title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Do the two models have layers that match, beyond the best match that chance gives?",
         answer=(
-            f"The {found.aggregate.replace('_', ' ')} of {found.measure} over the grid is {found.observed:.3g}, "
-            f"{beyond} chance (p = {found.p_value:.2g}).",
-            f"Closest: {found.best[0]} and {found.best[1]}. Rows matched at random give {found.null_mean:.3g} +- "
-            f"{found.null_sd:.2g}, and rarely pass {found.threshold:.3g}; calibrated {found.score:.3g}.",
+            f"The {result.aggregate.replace('_', ' ')} of {result.measure} over the grid is {result.observed:.3g}, "
+            f"{beyond} chance (p = {result.p_value:.2g}).",
+            f"Closest: {result.best[0]} and {result.best[1]}. Rows matched at random give {result.null_mean:.3g} +- "
+            f"{result.null_sd:.2g}, and rarely pass {result.threshold:.3g}; calibrated {result.score:.3g}.",
         ),
-        numbers=(HeatMap(found.measure, found.rows, found.columns, found.grid, found.closer, at),),
+        numbers=(HeatMap(result.measure, result.rows, result.columns, result.grid, result.closer, at),),
         doubts=(
-            *points(found.doubts),
+            *points(result.doubts),
             _BEST_OF_MANY,
-            Text(f"Permuted under the null: {found.exchanged}. Declare rows that depend on one another."),
+            Text(f"Permuted under the null: {result.exchanged}. Declare rows that depend on one another."),
         ),
         sections=(
-            Section("The null", _null(found)),
+            Section("The null", _null(result)),
             Section("Every pair on its own", (p_values,), str(_BEST_OF_MANY.text)),
-            Section("What the numbers mean", (says, measure_explained(found.measure, found.family, found.closer))),
+            Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
         ),
-        ran=what_was_run(found, {"n_rows": found.n_rows, "aggregate": found.aggregate}),
+        ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
     )
 
 
-def _null(found: CalibratedLayers) -> tuple[Part, ...]:
+def _null(result: CalibratedLayers) -> tuple[Part, ...]:
     from shesha.charts import null_distribution
 
-    shows = f"What is reported of {len(found.null)} grids whose rows were matched at random, and of the grid itself."
-    label = f"{found.aggregate} of {found.measure}"
-    return (Drawing(shows, lambda: null_distribution(found.null, found.observed, found.threshold, label=label)),)
+    shows = f"What is reported of {len(result.null)} grids whose rows were matched at random, and of the grid itself."
+    label = f"{result.aggregate} of {result.measure}"
+    return (Drawing(shows, lambda: null_distribution(result.null, result.observed, result.threshold, label=label)),)

@@ -19,8 +19,8 @@ from shesha.report import (
     Table,
     Text,
 )
-from shesha.results.generic_page import what_was_run
-from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, above_chance, measure_table
+from shesha.results.generic_page import run_details
+from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
 from shesha.results.similarity.held_out import held_out_sections
 
 if TYPE_CHECKING:
@@ -55,77 +55,77 @@ _MOST_CELLS = 30_000
 """Of heat maps on one page; a browser takes its time with more."""
 
 
-def comparison_page(found: Comparison) -> Page:
+def comparison_page(result: Comparison) -> Page:
     """Return the page of two representations."""
-    known = [score for score in found.scores if score.has_value]
-    sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in found.shapes)
-    first = [score for score in known if score.measure in _first()] or known[:3]
+    known = [score for score in result.scores if score.has_value]
+    sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
+    first = [score for score in known if score.measure in _first_measures()] or known[:3]
     remarks = tuple(
-        Item(f"{score.measure}: {text}") for score in found.scores for text in (score.reason, score.note) if text
+        Item(f"{score.measure}: {text}") for score in result.scores for text in (score.reason, score.note) if text
     )
     return Page(
-        title=f"{found.first} and {found.second}",
-        question=f"Do {found.first} and {found.second} have the same geometry, and is that more than chance gives?",
-        answer=tuple(_pair_sentences(found.first, found.second, known)),
+        title=f"{result.first} and {result.second}",
+        question=f"Do {result.first} and {result.second} have the same geometry, and is that more than chance gives?",
+        answer=tuple(_pair_sentences(result.first, result.second, known)),
         numbers=(_scores(first, "First to read"),) if first else (),
-        doubts=_doubts(found.doubts, known),
+        doubts=_doubt_parts(result.doubts, known),
         sections=(
             *(
                 (Section("All measures", (_scores(known, "All measures"), *measures_explained(known))),)
                 if known
                 else ()
             ),
-            *held_out_sections(known, found.folds),
+            *held_out_sections(known, result.folds),
             *((Section("Notes", remarks),) if remarks else ()),
         ),
-        ran=(("data", f"{sizes} (rows x features)"), *what_was_run(found)),
+        ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
     )
 
 
-def _all_measures_section(known: Sequence[Score]) -> Section:
-    return Section("All measures", (_scores(known, "All measures"), *measures_explained(known)))
+def _all_measures_section(scores: Sequence[Score]) -> Section:
+    return Section("All measures", (_scores(scores, "All measures"), *measures_explained(scores)))
 
 
-def comparison_metrics(found: Comparison) -> list[Metric]:
+def comparison_metrics(result: Comparison) -> list[Metric]:
     """Return the values that stand with their null, for the head of a card: those of the first, with the second."""
     return [
         Metric(
-            found.first,
-            f"{one.measure} with {found.second}",
+            result.first,
+            f"{one.measure} with {result.second}",
             one.value,
             one.interval_low,
             one.interval_high,
             one.threshold,
             one.deciding_p_value,
         )
-        for one in found.scores
+        for one in result.scores
         if one.has_null
     ]
 
 
-def _first() -> Iterable[str]:
+def _first_measures() -> Iterable[str]:
     from shesha.results.similarity.recommended import RECOMMENDED
 
     return RECOMMENDED
 
 
-def _pair_sentences(first: str, second: str, known: Sequence[Score]) -> Iterable[str]:
-    if not known:
+def _pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
+    if not scores:
         yield f"No measure has a value for {first} and {second}; the reasons stand below."
         return
-    tested = [score for score in known if score.has_null]
+    tested = [score for score in scores if score.has_null]
     if not tested:
-        told = ", ".join(f"{score.measure} {score.value:.3g}" for score in known if score.measure in _first())
-        yield f"{told or f'{known[0].measure} {known[0].value:.3g}'}: raw values, without a chance level."
+        told = ", ".join(f"{score.measure} {score.value:.3g}" for score in scores if score.measure in _first_measures())
+        yield f"{told or f'{scores[0].measure} {scores[0].value:.3g}'}: raw values, without a chance level."
         return
     above = [score for score in tested if score.deciding_p_value <= _LEVEL]
     best = max(tested, key=lambda score: -score.deciding_p_value)
     corrected = ", corrected for their number" if len(tested) > 1 else ""
     yield (
-        f"{_how_many(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
+        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
         f"{'' if above else f': the smallest p-value is {best.deciding_p_value:.2g} ({best.measure})'}."
     )
-    led = next((score for score in tested if score.measure in _first()), best)
+    led = next((score for score in tested if score.measure in _first_measures()), best)
     yield (
         f"{led.measure} is {led.value:.3g}{_interval(led)}; rows matched at random give {led.null_mean:.3g} "
         f"(p = {led.p_value:.2g}). Calibrated, with 0 at what chance rarely passes and 1 at the best: {led.score:.2f}."
@@ -135,7 +135,7 @@ def _pair_sentences(first: str, second: str, known: Sequence[Score]) -> Iterable
 _LEVEL = 0.05
 
 
-def _how_many(n: int, of: int) -> str:
+def _count_phrase(n: int, of: int) -> str:
     if of == 1:
         return "The measure is" if n else "The measure is not"
     if n == of:
@@ -144,43 +144,48 @@ def _how_many(n: int, of: int) -> str:
 
 
 def _interval(score: Score) -> str:
-    return f" [{_number(score.interval_low)}, {_number(score.interval_high)}]" if score.has_interval else ""
+    return (
+        f" [{_format_number(score.interval_low)}, {_format_number(score.interval_high)}]" if score.has_interval else ""
+    )
 
 
-def _scores(known: Sequence[Score], title: str) -> Table:
+def _scores(scores: Sequence[Score], title: str) -> Table:
     """The values with interval, direction, chance and p."""
     columns = [
         Column(
-            "value", tuple(f"{_number(one.value)}{_interval(one)}" for one in known), ">", tuple(map(_strip, known))
+            "value",
+            tuple(f"{_format_number(one.value)}{_interval(one)}" for one in scores),
+            ">",
+            tuple(map(_strip, scores)),
         ),
-        Column("closer is", tuple(one.closer for one in known), "<"),
-        Column("chance", tuple(_number(one.null_mean if one.has_null else one.expected) for one in known)),
-        Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in known)),
-        Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in known)),
-        Column("corrected p", tuple(_small(one.corrected_p_value) for one in known)),
-        Column("family", tuple(one.family for one in known), "<"),
+        Column("closer is", tuple(one.closer for one in scores), "<"),
+        Column("chance", tuple(_format_number(one.null_mean if one.has_null else one.expected) for one in scores)),
+        Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in scores)),
+        Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in scores)),
+        Column("corrected p", tuple(_format_p_value(one.corrected_p_value) for one in scores)),
+        Column("family", tuple(one.family for one in scores), "<"),
     ]
-    return Table(tuple(one.measure for one in known), (tuple(columns),), title, "measure")
+    return Table(tuple(one.measure for one in scores), (tuple(columns),), title, "measure")
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
-def _small(p_value: float) -> str:
+def _format_p_value(p_value: float) -> str:
     return "" if p_value != p_value else f"{p_value:.2g}"
 
 
-def _strip(one: Score) -> Strip | None:
+def _strip(score: Score) -> Strip | None:
     """Draw what lies between 0 and 1; other measures have scales of their own."""
-    if not (one.low >= -1 and one.high <= 1 and one.closer == "higher"):
+    if not (score.low >= -1 and score.high <= 1 and score.closer == "higher"):
         return None
-    return Strip(one.value, one.interval_low, one.interval_high, one.threshold)
+    return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
 
 
-def measures_explained(known: Sequence[Score]) -> list[Part]:
+def measures_explained(scores: Sequence[Score]) -> list[Part]:
     """Explain each measure of a comparison."""
-    return [measure_explained(one.measure, one.family, one.closer) for one in known]
+    return [measure_explained(one.measure, one.family, one.closer) for one in scores]
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
@@ -200,11 +205,11 @@ def _anchor(title: str) -> str:
     return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
-def _doubts(doubts: Doubts | None, known: Sequence[Score]) -> tuple[Part, ...]:
-    calibrated = any(score.has_null for score in known)
+def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, ...]:
+    calibrated = any(score.has_null for score in scores)
     found = points(doubts)
     none = (Text(f"{str(doubts).capitalize()}."),) if doubts is not None and not found else ()
-    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(known) > 3 else () if calibrated else (NO_CHANCE,)))
+    return (*found, *none, *((_MANY_TESTS,) if calibrated and len(scores) > 3 else () if calibrated else (NO_CHANCE,)))
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
@@ -212,24 +217,24 @@ def points(doubts: Doubts | None) -> tuple[Point, ...]:
     return tuple(Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ())
 
 
-def pairwise_page(found: PairwiseComparison) -> Page:
+def pairwise_page(result: PairwiseComparison) -> Page:
     """Return the page of all pairs of several representations."""
-    led = [name for name in found.measures if name in _first()] or list(found.measures)
-    ordered = [*led, *(name for name in found.measures if name not in led)]
-    cells = len(found.names) ** 2
+    led = [name for name in result.measures if name in _first_measures()] or list(result.measures)
+    ordered = [*led, *(name for name in result.measures if name not in led)]
+    cells = len(result.names) ** 2
     shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]
-    maps = [_map(found, name) for name in shown]
+    maps = [_map(result, name) for name in shown]
     left = len(ordered) - len(shown)
     more = [Text(f"{left} more measures: `to_frame()`, or `--json`, has all of them.")] if left else []
-    one_each = [next(pair.score for pair in found.scores if pair.score.measure == name) for name in ordered]
-    tables = [measure_table(found, name) for name in ordered] if found.exchanged else []
+    one_each = [next(pair.score for pair in result.scores if pair.score.measure == name) for name in ordered]
+    tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
     beyond = ", beyond what chance gives" if tables else ""
     return Page(
-        title=f"{len(found.names)} representations, every pair",
+        title=f"{len(result.names)} representations, every pair",
         question=f"Which of these representations have the same geometry{beyond}?",
         answer=(
-            *(f"{name}: {above_chance(found, name)}." for name in ordered[:3] if tables),
-            *(_extremes(found, name) for name in ordered[:3]),
+            *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
+            *(_extremes_sentence(result, name) for name in ordered[:3]),
         ),
         numbers=(*tables[:1], *maps[:1]),
         doubts=(Text(CALIBRATED_PAIRS_NOTE) if tables else NO_CHANCE,),
@@ -238,7 +243,7 @@ def pairwise_page(found: PairwiseComparison) -> Page:
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
             Section("What the measures look at", tuple(measures_explained(one_each))),
         ),
-        ran=(("data", _shapes(found.names, found.shapes)), *what_was_run(found)),
+        ran=(("data", _shapes(result.names, result.shapes)), *run_details(result)),
     )
 
 
@@ -250,14 +255,14 @@ def _shapes(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> str:
     )
 
 
-def _map(found: PairwiseComparison, measure: str) -> HeatMap:
-    closer = next(pair.score.closer for pair in found.scores if pair.score.measure == measure)
-    values = tuple(map(tuple, found.matrix(measure).to_numpy(dtype=float).tolist()))
-    return HeatMap(f"{measure}, row with column", found.names, found.names, values, closer)
+def _map(result: PairwiseComparison, measure: str) -> HeatMap:
+    closer = next(pair.score.closer for pair in result.scores if pair.score.measure == measure)
+    values = tuple(map(tuple, result.matrix(measure).to_numpy(dtype=float).tolist()))
+    return HeatMap(f"{measure}, row with column", result.names, result.names, values, closer)
 
 
-def _extremes(found: PairwiseComparison, measure: str) -> str:
-    known = [pair for pair in found.scores if pair.score.measure == measure and pair.score.has_value]
+def _extremes_sentence(result: PairwiseComparison, measure: str) -> str:
+    known = [pair for pair in result.scores if pair.score.measure == measure and pair.score.has_value]
     if not known:
         return f"{measure}: no value for any pair."
     closer = known[0].score.closer
