@@ -70,7 +70,8 @@ def sentence(result: Diff) -> str:
     )
     return (
         f"Of {len(result.layers)} layers compared between {result.before} and {result.after} on "
-        f"{result.n_rows:,} inputs, the geometry of {told}.{measured} RDM drift is 1 - Spearman correlation of the cosine distances between all "
+        f"{result.n_rows:,} inputs, the geometry of {told}.{measured} RDM drift is 1 - Spearman correlation "
+        "of the cosine distances between all "
         f"pairs of rows (Raju 2026); {DISTRIBUTION} {__version__}."
     )
 

@@ -216,8 +216,9 @@ def _rates(verdict: DriftVerdict) -> str:
 def _sequence_line(sequence: CheckSequence) -> str:
     limit = sequence.run_length if sequence.threshold != sequence.threshold else sequence.threshold
     told = (
-        f"Check {sequence.number}: evidence of all checks {sequence.shiryaev_roberts:.3g}, alarm at "
-        f"{round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; CUSUM {sequence.cusum:.3g})."
+        f"Check {sequence.number}: evidence of all checks {sequence.shiryaev_roberts:.3g}, "
+        f"alarm at {round(limit, 1):g} (one false alarm in {sequence.run_length:g} checks on average; "
+        f"CUSUM {sequence.cusum:.3g})."
     )
     return told + (f" Alarm since check {sequence.alarm_since}." if sequence.alarm_since else "")
 
