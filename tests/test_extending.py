@@ -140,7 +140,9 @@ print(found.value)
     nearest = [np.argmin([np.linalg.norm(row - mean) for mean in means]) for row in X]
     expected = np.mean(nearest == y)
     assert float(run(place, data, code)) == pytest.approx(expected)
-    report = command(place, data, "audit", "X.npy", "--labels", "labels.txt", "--bootstrap", 5, "--permutations", 19)
+    report = command(
+        place, data, "audit", "X.npy", "--labels", "labels.txt", "--full", "--bootstrap", 5, "--permutations", 19
+    )
     told = " ".join(report.split())
     assert f" {expected:.3f} [" in report
     assert "Nearest class mean: share of the rows whose nearest class mean is that of their own class" in told
@@ -148,7 +150,7 @@ print(found.value)
 
 
 def test_a_descriptor_has_a_place_in_every_audit(place, data):
-    report = command(place, data, "audit", "X.npy", "--bootstrap", 0, "--permutations", 19)
+    report = command(place, data, "audit", "X.npy", "--full", "--bootstrap", 0, "--permutations", 19)
     share = (np.load(data / "X.npy") == 0).mean()
     assert f" {share:.4g}\n" in report
     assert "Zeros: share of the entries that are zero" in " ".join(report.split())
@@ -157,7 +159,7 @@ def test_a_descriptor_has_a_place_in_every_audit(place, data):
 
 def test_a_format_is_read_by_every_command(place, data):
     found = [
-        command(place, data, "audit", file, "--bootstrap", 0, "--permutations", 19).replace("rows  ", "X  ")
+        command(place, data, "audit", file, "--full", "--bootstrap", 0, "--permutations", 19).replace("rows  ", "X  ")
         for file in ("rows.blank", "X.npy")
     ]
     scores = [re.findall(r"-?\d+\.\d+", text) for text in found]

@@ -120,6 +120,7 @@ NOT_IN_STORES = {
     "shesha.kernels.neighbour_distances",
     "shesha.kernels.noise_covariance",
     "shesha.kernels.plane",
+    "shesha.kernels.query_search",
     "shesha.kernels.stochastic_shape",
     "shesha.kernels.threads",
     "shesha.kernels.trial_geometry",
@@ -134,6 +135,8 @@ NOT_IN_STORES = {
     "shesha.stability.scores.rdm_drift",
     "shesha.stability.scores.replicates",
     "shesha.views._neighbour_distances",
+    "shesha.views.query_neighbours",
+    "shesha.views.row_source",
 }
 """Modules that no stored comparison or audit uses: trials, steering, ranked models, matched units, the dimension over
 scale, scores that audits leave out, words."""

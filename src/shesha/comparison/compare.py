@@ -8,7 +8,7 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import add_doubt, add_saturation, doubts_of_pair, warn_of_doubts, width_doubt
+from shesha.calibration.pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.calibration.subject import covariate_design
 from shesha.comparison import _calibrated as calibrated
 from shesha.comparison import engine as engine
@@ -19,6 +19,7 @@ from shesha.comparison.evidence import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
 from shesha.comparison.sampled import Sampling
+from shesha.comparison.saturation import add_saturation_doubt
 from shesha.comparison.streamed import compare_moments
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -26,7 +27,7 @@ from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.results import Comparison, Doubt, Doubts, PairScore, Score
+from shesha.results import Comparison, Doubt, PairScore, Score
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
@@ -211,7 +212,7 @@ def compare(
     few = len(chosen) < _MANY and not calibrate
     doubts = doubts_of_pair(list(sources.values()), design, dependence if calibrate else None, only_cheap=few)
     if calibrate:
-        doubts = _add_saturation(doubts, list(sources.values()), scores)
+        doubts = add_saturation_doubt(doubts, list(sources.values()), scores)
         warn_of_doubts(doubts)
     else:
         doubts = add_doubt(doubts, next(iter(wide), None))
@@ -248,27 +249,6 @@ def _ask_width(
         if step.score.measure == "CKA":
             found.append(width_doubt(sides, step.score.value))
         yield step
-
-
-_CONSTANT = 1e-9
-"""Spread of a null, as a share of its mean, that is rounding."""
-
-
-def _add_saturation(doubts: Doubts, sides: list[Representation], scores: dict[str, Score]) -> Doubts:
-    """Add the doubt that measures are saturated, which their nulls tell."""
-    return add_saturation(
-        doubts, {one.measure: (_null_level(one), *_worst_and_best(one)) for one in scores.values()}, sides
-    )
-
-
-def _null_level(score: Score) -> float:
-    """The mean of the null; the best value where every matching of the rows scores the same."""
-    constant = score.null_sd <= _CONSTANT * max(1.0, abs(score.null_mean))
-    return _worst_and_best(score)[1] if constant else score.null_mean
-
-
-def _worst_and_best(score: Score) -> tuple[float, float]:
-    return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
 
 
 def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:

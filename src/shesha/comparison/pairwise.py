@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -216,7 +217,11 @@ def arrange_scores(
     found: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
     """Arrange the scores by measure and pair; what was not reached says so."""
-    scores = {(pair.score.measure, pair.first, pair.second): pair for pair in found}
+    # A store keeps no expected values, so that many pairs have none, wherever they come from.
+    scores = {
+        (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
+        for pair in found
+    }
     return tuple(
         scores.get((measure.name, *pair)) or PairScore(*pair, engine.unreached_score(measure))
         for measure in measures

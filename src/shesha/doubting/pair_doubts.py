@@ -16,7 +16,6 @@ _MOVED = 0.2
 """Change of CKA above which a row is reported."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA that is due to chance, and the chance level, above which the value misleads."""
-_AT_BEST = 0.01
 _SATURATED = 0.02
 """Distance of the null mean from the best value, as a share of the range, below which a measure saturates."""
 
@@ -84,8 +83,8 @@ def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list
     """Measures whose null mean is at their best value, given (mean of the null, worst value, best value)."""
     found = []
     for name, (mean, worst, best) in chance.items():
-        # Where values have no worst bound, only a null at the best value itself tells.
-        room = abs(best - worst) if np.isfinite(worst) else _AT_BEST
-        if np.isfinite([mean, best]).all() and room > 0 and abs(best - mean) <= _SATURATED * room:
+        # Without a worst value, and in whatever unit, only a null at the best value itself tells.
+        room = abs(best - worst) if np.isfinite(worst) else 0.0
+        if np.isfinite([mean, best]).all() and abs(best - mean) <= _SATURATED * room:
             found.append(name)
     return found

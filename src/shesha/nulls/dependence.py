@@ -69,7 +69,7 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     no sign that rows depend on one another
     >>> walk = rng.standard_normal((200, 8)).cumsum(axis=0)
     >>> found = dependence(walk)
-    >>> found.has_order, found.has_repeats, found.short(200)
+    >>> found.has_order, found.has_repeats, found.is_short(200)
     (True, False, True)
     """
     if not representations:

@@ -122,10 +122,10 @@ def judged(
 
     Examples
     --------
-    >>> judged("Paper, Table 1", "CKA", 0.91, 0.93, error=0.01).verdict
+    >>> judged("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
     'agrees'
     >>> judged("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
-    'loose: anything from -0.21 to 0.57 would agree'
+    'loose: anything from -0.0748 to 0.435 would agree'
     >>> judged("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
     'differs'
     """

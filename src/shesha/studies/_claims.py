@@ -181,6 +181,7 @@ def judge(claim: Claim, facts: Facts) -> Judged:
 
     Examples
     --------
+    >>> from shesha.studies._checks import RECIPE
     >>> rule = Rule("rho", "above", 0.0, "a positive correlation", {"yes": "Found.", "no": "Not found."})
     >>> one = Claim("Paper", "a", "study", "3", "a and b go together", RECIPE, "It is {rho:.2f}.", rule)
     >>> judge(one, {"rho": Fact(0.4, 0.1, 0.6)}).sentence

@@ -85,7 +85,7 @@ def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
     Examples
     --------
     >>> f"{rank_correlation(0.5, 28):.2f}"
-    '0.50 [0.15, 0.74]'
+    '0.50 [0.14, 0.74]'
     """
     if not n - given > 3 or isnan(rho):
         return Fact(rho)

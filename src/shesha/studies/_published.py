@@ -133,7 +133,7 @@ def against(
     --------
     >>> import pandas as pd
     >>> lines = pd.DataFrame({"where": "Paper, 1", "what": ["a", "b"], "key": ["a", "b"], "published": ["0.50", "yes"]})
-    >>> [one.verdict for one in against(lines, {"a": Found(0.52, 0.01), "b": claim(False, "no", "a control")})]
+    >>> [one.verdict for one in against(lines, {"a": Found(0.51, 0.01), "b": claim(False, "no", "a control")})]
     ['agrees', 'does not hold']
     """
     assert published is not None

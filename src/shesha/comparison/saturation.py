@@ -1,0 +1,34 @@
+"""Measures that saturate: unrelated data of these sizes score their best value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from shesha.calibration.pair_doubts import add_saturation
+from shesha.results import Doubts, Score
+from shesha.support.arrays import to_host
+from shesha.views import Representation
+
+_CONSTANT = 1e-9
+"""Spread of a null, as a share of its mean, that is rounding."""
+
+
+def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:
+    """Add the doubt that measures are saturated, which their nulls tell."""
+    # Of equal rows every matching scores the same, which says nothing about the measure.
+    flat = any(not side.has_distances_only and np.ptp(to_host(side.rows), axis=0).max() == 0 for side in sides)
+    levels = {one.measure: one.null_mean if flat else _null_level(one) for one in scores.values()}
+    known = {one.measure: (levels[one.measure], *_worst_and_best(one)) for one in scores.values()}
+    return add_saturation(doubts, known, sides)
+
+
+def _null_level(score: Score) -> float:
+    """The mean of the null; the best value where every matching of the rows scores the same."""
+    constant = score.null_sd <= _CONSTANT * abs(score.null_mean)
+    return _worst_and_best(score)[1] if constant else score.null_mean
+
+
+def _worst_and_best(score: Score) -> tuple[float, float]:
+    return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
