@@ -9,6 +9,7 @@ import numpy as np
 from shesha.calibration.pair_doubts import add_saturation
 from shesha.results import Doubts, Score
 from shesha.support.arrays import to_host
+from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 _CONSTANT = 1e-9
@@ -18,10 +19,18 @@ _CONSTANT = 1e-9
 def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:
     """Add the doubt that measures are saturated, which their nulls tell."""
     # Of equal rows every matching scores the same, which says nothing about the measure.
-    flat = any(not side.has_distances_only and np.ptp(to_host(side.rows), axis=0).max() == 0 for side in sides)
+    flat = any(_has_equal_rows(side) for side in sides)
     levels = {one.measure: one.null_mean if flat else _null_level(one) for one in scores.values()}
     known = {one.measure: (levels[one.measure], *_worst_and_best(one)) for one in scores.values()}
     return add_saturation(doubts, known, sides)
+
+
+def _has_equal_rows(side: Representation) -> bool:
+    try:
+        return bool(np.ptp(to_host(side.rows), axis=0).max() == 0)
+    except NotEstimable:
+        # Distances have no rows, nor has what covariates were taken out of.
+        return False
 
 
 def _null_level(score: Score) -> float:
