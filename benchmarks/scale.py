@@ -33,9 +33,9 @@ def write_files(folder: Path, n: int, d: int) -> list[Path]:
     rng = np.random.default_rng(0)
     mix = rng.standard_normal((16, d), dtype=np.float32), rng.standard_normal((16, d), dtype=np.float32)
     paths = [folder / "x.npy", folder / "y.npy"]
-    for path, weights in zip(paths, mix, strict=True):
+    for seed, (path, weights) in enumerate(zip(paths, mix, strict=True), start=2):
         shared = np.random.default_rng(1)
-        own = np.random.default_rng(hash(path.name) % 2**32)
+        own = np.random.default_rng(seed)
         with path.open("wb") as stream:
             header = {"descr": "<f4", "fortran_order": False, "shape": (n, d)}
             np.lib.format.write_array_header_1_0(stream, header)
