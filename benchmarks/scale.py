@@ -2,10 +2,11 @@
 
     python benchmarks/scale.py [--rows 10000000] [--features 256] [--stream 100000000] [--folder DIR]
 
-The limit is the time of the products that any exact method needs: double precision, in the same panels, from memory.
-Beside it are a loop of NumPy with one product per batch, Dask arrays of the same files, and scikit-learn's incremental
-PCA, which keeps a covariance of one side. Every line runs in the same process, in turn; each call reads the files from
-the page cache as far as they fit there. Own memory is the growth of anonymous memory, without mapped files.
+Two limits come first: the products that any exact method needs (double precision, in the same panels, from memory), and
+reading both files once. Then follow a loop of NumPy with one product per batch, a run that is interrupted and resumed,
+and Dask arrays of the same files. Every line runs in the same process, in turn. Each reads the files from the page
+cache as far as they fit there, so compare with the line of reading. Own memory is the growth of anonymous memory,
+without mapped files.
 """
 
 from __future__ import annotations
@@ -58,6 +59,16 @@ def time_products(n: int, d: int) -> float:
     start = time.perf_counter()
     for _ in parallel(work, range(n // rows)):
         pass
+    return time.perf_counter() - start
+
+
+def time_reading(paths: list[Path], size: int = 1 << 24) -> float:
+    """Seconds of reading all bytes of the files once, in turn."""
+    start = time.perf_counter()
+    for path in paths:
+        with path.open("rb", buffering=0) as stream:
+            while stream.read(size):
+                pass
     return time.perf_counter() - start
 
 
@@ -160,6 +171,11 @@ def anonymous_memory() -> int:
     return next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("RssAnon"))
 
 
+def limit(what: str, rows: int, seconds: float) -> list[str]:
+    """Describe the time that no exact method can beat."""
+    return [what, f"{seconds:.1f}", f"{rows / seconds / 1e6:.2f}", "", ""]
+
+
 def measure(what: str, rows: int, work: Callable[[], Any]) -> list[str]:
     """Run once, and describe the run."""
     memory = PeakMemory()
@@ -167,9 +183,9 @@ def measure(what: str, rows: int, work: Callable[[], Any]) -> list[str]:
     start = time.perf_counter()
     value = work()
     seconds = time.perf_counter() - start
-    found = [what, f"{seconds:.1f}", f"{rows / seconds / 1e6:.2f}", f"{memory.stop():.0f}", f"{value:.12f}"]
-    print("  ".join(found), flush=True)
-    return found
+    line = [what, f"{seconds:.1f}", f"{rows / seconds / 1e6:.2f}", f"{memory.stop():.0f}", f"{value:.12f}"]
+    print("  ".join(line), flush=True)
+    return line
 
 
 def main() -> None:
@@ -186,14 +202,17 @@ def main() -> None:
         paths = write_files(folder, n, d)
         state = folder / "state.npz"
         lines = [
-            ["products alone", f"{(limit := time_products(n, d)):.1f}", f"{n / limit / 1e6:.2f}", "", ""],
+            limit("products alone", n, time_products(n, d)),
+            limit("reading alone", n, time_reading(paths)),
             measure("shesha, memory-mapped", n, lambda: cka(shesha.Moments.of(*paths))),
             measure("loop of NumPy", n, lambda: loop_of_numpy(paths)),
             measure("shesha, killed and resumed", n, lambda: killed_and_resumed(paths, state)),
             measure("shesha, two Dask workers", n, lambda: dask_cka(paths)),
         ]
-        lines.append(["products alone", f"{(limit := time_products(n, d)):.1f}", f"{n / limit / 1e6:.2f}", "", ""])
+        lines.append(limit("reading alone, again", n, time_reading(paths)))
+        lines.append(limit("products alone, again", n, time_products(n, d)))
     stream = asked.stream
+    lines.append(limit(f"products alone, {stream:,} x 64", stream, time_products(stream, 64)))
     lines.append(
         measure(f"shesha, generator of {stream:,} x 64", stream, lambda: cka(shesha.Moments.of(generated(stream, 64))))
     )
