@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from shesha.studies._checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
 from shesha.studies._claims import (
@@ -24,7 +25,15 @@ from shesha.studies._claims import (
     judge,
     limits,
 )
-from shesha.studies._facts import Fact, from_table, mean_correlation, over_draws, rank_correlation, rate
+from shesha.studies._facts import (
+    Fact,
+    from_table,
+    mean_correlation,
+    over_draws,
+    rank_correlation,
+    rate,
+    sign_difference,
+)
 from shesha.studies._scorecards import GROUPS, judged
 from shesha.studies.writing import CHECKS, FACTS
 
@@ -57,7 +66,8 @@ def test_no_verdict_is_there_whatever_the_facts_say(claim, question):
     seen = {}
     for answer, fact in moved(rule).items():
         # The other question is answered by yes, so that this one decides.
-        rest = {one.fact: moved(one)[YES] for one in (claim.repeated, claim.survives) if one is not None}
+        rules = (claim.premise, claim.repeated, claim.survives)
+        rest = {one.fact: moved(one)[YES] for one in rules if one is not None}
         found = judge(claim, {**facts, **rest, rule.fact: fact})
         assert getattr(found, question) == answer
         seen[answer] = (found.verdict, found.sentence)
@@ -70,10 +80,12 @@ def test_a_claim_says_what_it_is_and_what_decides_it(claim):
     assert claim.quote.strip()
     assert claim.where
     assert claim.on in BASES
-    for rule in filter(None, (claim.repeated, claim.survives)):
+    for rule in filter(None, (claim.premise, claim.repeated, claim.survives)):
         assert rule.fact in FOUND[claim.study]
         assert rule.reason
-        assert {YES, *((NO,) if rule.operator != "significant" else ())} <= set(rule.words)
+        # A premise that holds says nothing.
+        expected = {NO, OPEN} if rule is claim.premise else {YES, NO}
+        assert expected - ({NO} if rule.operator == "significant" else set()) <= set(rule.words)
     assert claim.survives is None or claim.survives.control
     assert "{" in claim.found, "a sentence that no number could change"
 
@@ -151,3 +163,26 @@ def test_a_claim_whose_facts_are_not_all_there_is_not_run():
     claim = Claim("P", "a", "s", "1", "q", "its recipe", "It is {rho:.1f}, beside {other:.1f}.", RULE)
     assert judge(claim, {"rho": Fact(1), "other": Fact(2)}).sentence == "It is 1.0, beside 2.0. Found."
     assert judge(claim, {"rho": Fact(1)}).verdict == NOT_RUN
+
+
+def test_a_claim_without_its_premise_is_inconclusive():
+    premise = Rule("before", "above", 0.0, "a correlation", {YES: "", NO: "No correlation.", OPEN: "Unclear."})
+    claim = Claim("Paper", "a", "study", "3", "it vanishes", "its recipe", "{rho:.1f}", premise=premise, repeated=RULE)
+    repeated = {
+        before: judge(claim, {"rho": Fact(1), "before": fact}).repeated
+        for before, fact in {"there": Fact(1), "absent": Fact(-1), "unclear": Fact(0, -1, 1)}.items()
+    }
+    assert repeated == {"there": YES, "absent": OPEN, "unclear": OPEN}
+    assert judge(claim, {"rho": Fact(1), "before": Fact(-1)}).sentence == "1.0 No correlation."
+    assert judge(claim, {"rho": Fact(1), "before": Fact(float("nan"))}).repeated == ABSENT
+
+
+@pytest.mark.parametrize(("more", "less", "n"), [(10, 3, 24), (0, 0, 24), (3, 3, 6), (0, 5, 9)])
+def test_a_difference_of_signs_changes_sign_with_its_sides(more, less, n):
+    ours, turned = sign_difference(more, less, n), sign_difference(less, more, n)
+    assert ours.value == pytest.approx((more - less) / n)
+    assert (ours.low, ours.high) == pytest.approx((-turned.high, -turned.low))
+    # The interval leaves zero out exactly where the two-sided sign test rejects.
+    decided = more + less
+    rejects = decided > 0 and binomtest(more, decided).pvalue <= 0.05
+    assert (ours.low > 0 or ours.high < 0) == rejects

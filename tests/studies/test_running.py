@@ -213,7 +213,7 @@ def test_the_index_gathers_every_check(tmp_path):
     with pytest.raises(ValueError, match="out must hold pages of studies, got none"):
         write_index(tmp_path)
     run([MINE], out=tmp_path)
-    assert "4 published results; 3 could be looked at here" in write_index(tmp_path).read_text()
+    assert "4 published results. We could check 3 of them" in write_index(tmp_path).read_text()
     assert len((tmp_path / EVERY).read_text().splitlines()) == 5
     text = (tmp_path / APPENDIX).read_text()
     for part in (

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
 _MEANINGS = {
     AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives "
-    "its control. What ours rests on stands beside it; *its own printed numbers* is no experiment. *loose*: numbers "
-    "over half of the range that such a statistic can have would have agreed",
-    DIFFERS: "more than that, with the reason found",
-    HOLDS_NOT: "a claim that a control takes away, on the paper's data, by its recipe or by its own numbers",
-    NOT_FOUND: "a claim that other models or data do not show, or that a control takes away there",
+    "its control. The words in parentheses say what we tested it on; a check of *its own printed numbers* is no "
+    "experiment. *loose*: the uncertainty covers more than half of the possible range of the statistic",
+    DIFFERS: "outside the joint uncertainty, with the reason where we found one",
+    HOLDS_NOT: "a claim that is not repeated or fails its control on the paper's data, recipe or printed numbers",
+    NOT_FOUND: "a claim that other models or data do not show, or that fails its control there",
     INCONCLUSIVE: "our interval neither supports the claim nor rules it out: a p-value above 0.05 decides nothing",
-    UNREACHABLE: "data or weights are not to be had here; said which",
+    UNREACHABLE: "data or weights are not available here; the reason names them",
     NOT_RUN: "the cell is not in the rows at hand",
 }
 
@@ -118,9 +118,11 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
 def _rules() -> Iterator[str]:
     """List the rule of every claim: fact, threshold and reason."""
     yield (
-        "One engine judges all of these. *above* and *below* need the whole 95 % interval on one side, *within* needs "
-        "it inside, or leaves zero out; *significant* is support by a p-value, and one above the level decides "
-        "nothing; *often* is a share of resampled tables. Everything else is inconclusive."
+        "The same rules judge all claims. *above* and *below* need the whole 95 % interval on one side of the "
+        "threshold. *within* is a yes if the interval lies between minus and plus the threshold, and a no if it "
+        "excludes zero. *significant* is a yes if the p-value is at most the threshold; a larger one decides nothing. "
+        "*often* is a share of resampled tables. A *premise* must hold before the claim can be tested. Everything "
+        "else is inconclusive."
     )
     lines = [
         [
@@ -133,7 +135,7 @@ def _rules() -> Iterator[str]:
             rule.reason,
         ]
         for one in claims()
-        for question, rule in (("repeated?", one.repeated), ("survives?", one.survives))
+        for question, rule in (("premise", one.premise), ("repeated?", one.repeated), ("survives?", one.survives))
         if rule is not None
     ]
     yield markdown_table(["paper", "claim", "question", "control", "fact", "threshold", "reason"], lines)
@@ -149,8 +151,8 @@ def _counted(checks: pd.DataFrame) -> str:
     on = [f"{rests[name]:,} on {name}" for name in BASES if rests.get(name, 0)]
     loose = int(agreeing.why.str.startswith(LOOSE).sum())
     return (
-        f"**{len(results):,} published results: {', '.join(told) or 'none'}.** Those that agree rest "
-        f"{', '.join(on) or 'on nothing yet'}; {loose:,} of them agree loosely. The other "
+        f"**{len(results):,} published results: {', '.join(told) or 'none'}.** The basis of those that "
+        f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
         f"{len(checks) - len(results):,} lines are transcription, arithmetic and repeats, and are not counted."
     )
 

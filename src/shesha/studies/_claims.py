@@ -33,6 +33,7 @@ from shesha.studies._facts import Fact, Facts
 FOLDER = Path(__file__).with_name("published") / "claims"
 YES, NO, OPEN = "yes", "no", "inconclusive"
 NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not run"
+QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
 _FINDINGS = "findings.toml"
 
@@ -122,6 +123,9 @@ class Claim:
         Whether it is on the paper's scorecard.
     missing : str
         What was not at hand or not tried, where it is not possible here to repeat it.
+    premise : Rule or None
+        What must hold before the claim can be asked, such as a correlation that is said to vanish; where it does not
+        hold, whether the claim is repeated is inconclusive.
     """
 
     paper: str
@@ -136,6 +140,7 @@ class Claim:
     check: str = ""
     card: bool = True
     missing: str = ""
+    premise: Rule | None = None
 
     def __post_init__(self) -> None:
         """Refuse other bases, which nobody would count."""
@@ -192,6 +197,9 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     repeated = IMPOSSIBLE if claim.repeated is None else claim.repeated.answer(facts)
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
+    if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
+        repeated = premise if premise == ABSENT else OPEN
+        rules[0] = (claim.premise, premise)
     told = {name for _, name, _, _ in Formatter().parse(claim.found) if name}
     if ABSENT in (repeated, survives) or not told <= set(facts):
         return Judged(claim, ABSENT, ABSENT, "", "the cells that decide it are not among the rows at hand")
@@ -230,7 +238,7 @@ def _read(place: Path) -> dict[str, Any]:
 
 
 def _claim(paper: str, entry: dict[str, Any]) -> Claim:
-    rules: dict[str, Any] = {name: _rule(entry.pop(name)) for name in ("repeated", "survives") if name in entry}
+    rules: dict[str, Any] = {name: _rule(entry.pop(name)) for name in QUESTIONS if name in entry}
     return Claim(paper, **entry, **rules)
 
 

@@ -79,6 +79,24 @@ def rate(hits: int, n: int) -> Fact:
     return Fact(hits / n, *rate_interval(hits, n)) if n else Fact(NAN)
 
 
+def sign_difference(more: int, less: int, n: int) -> Fact:
+    """Share of n paired cases with more minus the share with less; the interval is that of the exact sign test.
+
+    Ties decide nothing. Where every case is tied, the limits are those of a share of which none was counted.
+
+    Examples
+    --------
+    >>> f"{sign_difference(9, 1, 20):+.2f}, {sign_difference(0, 0, 20):+.2f}"
+    '+0.40 [+0.05, +0.50], +0.00 [-0.17, +0.17]'
+    """
+    decided = more + less
+    if not decided:
+        high = rate(0, n).high
+        return Fact(0.0, -high, high)
+    sign = rate(more, decided)
+    return Fact((more - less) / n, *((2 * limit - 1) * decided / n for limit in sign.limits))
+
+
 def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
     """Spearman's correlation over n cases with Fisher's interval (error 1.03 / root of n - 3; Fieller et al. 1957).
 

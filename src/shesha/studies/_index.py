@@ -88,27 +88,27 @@ def _parts(
     papers: Mapping[str, list[Judged]],
     facts: Mapping[str, Facts],
 ) -> Iterator[str]:
-    yield "# Published results, and ours"
+    yield "# Published results and ours"
     yield (
-        "What repeats of the papers behind these scores, and what survives a control. Where published models or data "
-        "are not at hand, other models stand in: they can fail to show a claim, and cannot take it away. Every "
-        "scorecard says which."
+        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
+        "those survive a control. Where the published models or data are not available, other models replace them. "
+        "Such stand-ins can fail to show a claim but cannot refute it. Each scorecard names what was replaced."
     )
     if papers:
-        yield f"![Main claims of each paper: repeated, surviving, taken away, inconclusive]({_PICTURE})"
+        yield f"![Main claims of each paper: repeated or not, and with which result of the control]({_PICTURE})"
         yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*one) for one in papers.items()])
     told = [text.format_map(facts) for text, one in findings() if _there(one.study, text, facts)]
     if told:
-        yield "## What matters most if you use these scores"
+        yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(told, 1))
     results = checks[checks.counts == counting.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (
         f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
-        f"results; {len(reached):,} could be looked at here, "
-        f"and {(reached.verdict == AGREES).sum():,} of those agree. [The appendix]({APPENDIX}) has each with its "
-        "reason, study by study and table by table. Any of them is computed again by `shesha study run NAME`."
+        f"results. We could check {len(reached):,} of them, "
+        f"and {(reached.verdict == AGREES).sum():,} of those agree. [The appendix]({APPENDIX}) lists each result with "
+        "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
 
 

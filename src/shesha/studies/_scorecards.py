@@ -1,4 +1,4 @@
-"""Scorecards: one page per paper, its main claims with three answers each, and a sentence on what was found."""
+"""Scorecards: one page per paper with its main claims, two answers for each, and a sentence on the result."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _MARKS = {YES: "✓", NO: "✗", OPEN: "?"}
 GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
-    ("repeated, and survives", lambda one: one.repeated == YES and one.survives in (YES, NOT_NEEDED)),
+    ("repeated, survives", lambda one: one.repeated == YES and one.survives in (YES, NOT_NEEDED)),
     ("repeated, control inconclusive", lambda one: one.repeated == YES and one.survives == OPEN),
-    ("repeated, a control takes it away", lambda one: one.repeated == YES and one.survives == NO),
+    ("repeated, fails the control", lambda one: one.repeated == YES and one.survives == NO),
     ("inconclusive", lambda one: one.repeated == OPEN),
     ("not repeated", lambda one: one.repeated == NO),
     ("not possible here", lambda one: one.repeated not in _MARKS),
@@ -55,15 +55,15 @@ def _parts(paper: str, found: list[Judged]) -> Iterator[str]:
         yield "## Other claims judged in the same way"
         yield _table(others)
     yield (
-        "Quotations are verbatim. *Repeated?* asks whether the claim is found again as it was made, *survives?* "
-        "whether it is left when a control takes away another explanation; an answer needs an interval on one side of "
-        "its threshold ([all thresholds](appendix.md#how-claims-are-judged)), and is inconclusive otherwise. Back to "
-        "[the index](index.md)."
+        "Quotations are verbatim. *Repeated?* asks whether we find the claim as the paper makes it. *Survives the "
+        "control?* asks whether it still holds when a control removes another explanation. An answer is yes or no only "
+        "if the whole interval lies on one side of a [threshold](appendix.md#how-claims-are-judged), and inconclusive "
+        "otherwise. Back to [the index](index.md)."
     )
 
 
 def _table(found: list[Judged]) -> str:
-    columns = ["the paper says", "repeated?", "survives the control?", "on what", "found", "study"]
+    columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found", "study"]
     return markdown_table(columns, [_line(one) for one in found])
 
 

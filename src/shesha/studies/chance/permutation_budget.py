@@ -98,6 +98,16 @@ def _spreads(one: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def _largest_shift(one: pd.DataFrame, few: int, many: int) -> Fact:
+    """Difference of mean thresholds of the measure that differs most, in standard deviations of its null."""
+    grouped = one.groupby(["budget", "measure"])
+    mean, error, unit = grouped.threshold.mean(), grouped.threshold.sem(), grouped.null_sd.mean().loc[many]
+    shift = (mean.loc[few] - mean.loc[many]) / unit
+    largest = shift.abs().idxmax()
+    half = 1.96 * float((np.hypot(error.loc[few], error.loc[many]) / unit)[largest])
+    return Fact(float(shift[largest]), float(shift[largest]) - half, float(shift[largest]) + half)
+
+
 def _left(new: pd.DataFrame) -> pd.DataFrame:
     """What calibration leaves of unrelated pairs."""
     grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
@@ -139,8 +149,10 @@ def _unrelated(left: pd.DataFrame) -> Answers:
 @permutation_budget.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Error of the threshold by the number of permutations, in standard deviations of the null."""
-    error = _spreads(rows[rows.pairs == ONE]).groupby("budget").threshold_error.mean()
+    one = rows[rows.pairs == ONE]
+    error = _spreads(one).groupby("budget").threshold_error.mean()
     return {
+        "mean_shift": _largest_shift(one, 49, 999),
         "at_50": Fact(float(error[49])),
         "at_200": Fact(float(error[199])),
         "ratio": Fact(float(error[49] / error[199])),

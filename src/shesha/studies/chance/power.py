@@ -122,7 +122,11 @@ def _judged(table: pd.DataFrame) -> Answers:
 
 @power.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds more."""
+    """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds."""
     rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     signal = rows[rows.strength > 0]
-    return {"found": rate(int(signal.hit.sum()), len(signal)), "lost": over_draws(signal.hit_known - signal.hit)}
+    return {
+        "found": rate(int(signal.hit.sum()), len(signal)),
+        "found_by_known_null": rate(int(signal.hit_known.sum()), len(signal)),
+        "lost": over_draws(signal.hit_known - signal.hit),
+    }

@@ -32,7 +32,7 @@ DEPENDENT = {
     "clusters, within blocks": "blocks",
     "series, free": None,
     "series, within blocks": "blocks",
-    "series, turned round": "shift",
+    "series, shifted": "shift",
 }
 """Rows that depend on one another, and what is exchanged: eight clusters with offsets of their own; AR(0.9)."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.studies._checks import DIFFERS, Check
-from shesha.studies._facts import Fact, Facts, rate
+from shesha.studies._facts import Fact, Facts, rate, sign_difference
 from shesha.studies._published import (
     Answers,
     Table,
@@ -293,7 +293,14 @@ def facts_of(rows: Table) -> Facts:
     return {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_less_later": _first_less_later(early["bound 0.05"]),
         "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
+        "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
         "drift": Fact(float(rho["shesha"])),
         "beyond_noise": Fact(float(rho["shesha"] - rho["level"])),
     }
+
+
+def _first_less_later(contest: tuple[int, int, int]) -> Fact:
+    first, ties, later = contest
+    return sign_difference(first, later, first + ties + later)
