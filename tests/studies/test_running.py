@@ -220,7 +220,7 @@ def test_the_index_gathers_every_check(tmp_path):
         "**4 published results: 1 agree, 1 differ, 1 do not hold, 1 are not reachable here.**",
         "| Squares, Table 1 | the square of 2 | 5 | 4 | five is odd | [mine](mine/page.md) |",
         "| Table 2 | | | | | | 1 | |",
-        "Those that agree rest 1 on its recipe;",
+        "The basis of those that agree: 1 on its recipe;",
         "| [mine](mine/page.md) | Does it run? | ",
         "Not run: ",
     ):
