@@ -72,13 +72,13 @@ def audit(
     Parameters
     ----------
     representations : mapping of names to arrays, or one array of shape (n_samples, n_features)
-        Several of the same rows (layers, checkpoints) are ranked, with as many features each, and their drift along
-        the order given is measured. Memory-mapped files stay on disk, sparse matrices sparse; of an `Rdm`, what
-        distances can tell is told. Rows that have names are put in the order of the first, as are labels. Paths may
-        stand for arrays, and a path, a list of paths, or a directory, for all arrays in these files, which are read
-        when they are needed. A file that cannot be read is left out, with a warning.
+        Several representations of the same rows (layers, checkpoints) are ranked on equal numbers of features, and
+        their drift is measured in the order given. Memory-mapped files stay on disk and sparse matrices stay sparse. An
+        `Rdm` is audited with the scores that need only distances. Named rows and labels are put in the order of the
+        first representation. Pass paths instead of arrays to read files when they are needed: one path, a list of
+        paths, or a directory. A file that cannot be read is left out with a warning.
     y : array of shape (n_samples,), optional
-        Class labels: adds the supervised scores, each beside its values when labels are shuffled.
+        Class labels: adds the supervised scores, each with its null distribution under shuffled labels.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows, for all scores but those with a convention of their own (alignment with the labels:
         correlation; class separation: Euclidean).
@@ -95,16 +95,16 @@ def audit(
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
-        For everything random; 0 unless told otherwise, so that an audit can be repeated.
+        For everything random; default 0, so an audit can be repeated.
     workers : int, optional
         Number of processes, each of which audits one representation at a time and may take the memory budget; default:
         1, of many threads.
     scheduler : str, optional
         Address of a running Dask scheduler, whose workers see the files, instead of processes here.
     store : path, optional
-        A file that keeps the findings about each representation; it may be that of `compare_all`. Started again,
-        however it ended, an audit resumes; with more representations, only what is new is audited.
-        Findings are kept under the content, the options, the labels and a hash of the code.
+        A file that keeps the findings about each representation; it may be that of `compare_all`. After an
+        interruption, rerun the same call to resume. With more representations, only the new ones are audited. Findings
+        are kept under the content, the options, the labels and a hash of the code.
 
     Returns
     -------

@@ -42,8 +42,8 @@ def run(
 ) -> pd.DataFrame:
     """Train the models of a suite, compare them by the measures, and return the scores.
 
-    Every number is written the moment it is there: a run that ends early, however it ends, goes on where it was when
-    it is started again with the same store.
+    Every number is written as soon as it is computed. After an interruption, rerun the same call with the same store to
+    resume.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def run(
         Names, families, groups ('ReSi'), 'calibrated CKA', 'module:function' of your own; 'all' is every registered
         measure and the calibrated ones.
     store : path
-        The file of results; the trained models go to a folder beside it.
+        The file of results; the trained models go to a folder next to it.
     workers : int, optional
         Processes of this machine; default: one per core.
     scheduler : str, optional
-        Address of a running Dask scheduler, whose workers see the store's folder, instead of processes here.
+        Address of a running Dask scheduler, to use instead of local processes. Its workers must see the store's folder.
     keep_checkpoints : bool
         Keep the weights after the representations have been extracted.
     retry_failed : bool
@@ -77,7 +77,7 @@ def run(
     Raises
     ------
     MissingDataError
-        If data or weights are neither in SHESHA_DATA nor to be had from their source; names both.
+        If data or weights are neither in SHESHA_DATA nor available from their source; names both.
     StoreError
         If the file is no store, or one of another version; without `wait`, if another run is writing it.
     ValueError

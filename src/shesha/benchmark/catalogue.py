@@ -1,8 +1,7 @@
 """Declarations of a domain: its data sets and networks, with their hyperparameters.
 
-A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). Those that ship stand in
-the domain's table under a short name; one of your own is named by its place, module:name, and found there by every
-process that trains.
+A data set or a network is one object of a domain's class (`TextData`, `GraphNetwork`, ...). The library's own are in
+the domain's table under short names. Yours is named by its place, module:name, where every training process imports it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from shesha.support import spelling as spelling
 SUITES = ("paper", "small")
 """The sizes that suites come in."""
 Degrees = Mapping[str, tuple[float, ...]]
-"""By test by groups, the degrees of the settings whose models are told apart; none: the test is not run."""
+"""For each test by groups, the degrees of the settings it distinguishes; a test without degrees is not run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class Beside:
 class Part:
     """Declarations of data sets and networks in any domain; all are optional.
 
-    A network's values go before a data set's, those in `beside` before both.
+    A network's values override a data set's, and those in `beside` override both.
     """
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)

@@ -88,7 +88,7 @@ def _rank(values: Vector) -> Vector:
 
 
 def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64]:
-    """Arrange the entries as a square; what is given in one order only stands in both."""
+    """Arrange the entries as a square; a value given for one order of a pair fills both."""
     square = np.full((n_objects, n_objects), np.nan)
     square[places[:, 1], places[:, 0]] = values
     square[places[:, 0], places[:, 1]] = values

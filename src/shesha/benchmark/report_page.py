@@ -59,7 +59,7 @@ def report_page(
     of : Suite, optional
         The suite that was run, where it is one of your own.
     about : mapping of str to str, optional
-        What else to tell of what was run.
+        Further facts about the run.
     """
     found = gather(store, of)
     return Page(

@@ -194,7 +194,7 @@ def score_layers(
 
 
 def _mean(parts: Sequence[Quality]) -> Quality:
-    """Mean over the models that have a value; what they leave out is told."""
+    """Mean over the models that have a value, with a note on those left out."""
     usable = [part.value for part in parts if not math.isnan(part.value)]
     missing = [f"model {place}: {part.reason}" for place, part in enumerate(parts) if part.reason]
     partial = sum(part.dropped for part in parts if not part.reason)

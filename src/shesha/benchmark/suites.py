@@ -26,7 +26,7 @@ class Task:
     architecture: str
     hyper: Mapping[str, Plain] = field(hash=False)
     groups: Mapping[str, Groups] = field(hash=False)
-    """The settings whose models are told apart, by test; a test that is missing is not run."""
+    """The settings that each test distinguishes; a test that is missing is not run."""
     poolings: tuple[str, ...] = ("",)
     layers: Setting = STANDARD
     """The setting of the models whose layers are compared."""
@@ -64,7 +64,7 @@ class Suite:
     """Options of measures that differ from their defaults, where a run does not choose them itself."""
 
     def __post_init__(self) -> None:
-        """Refuse tasks that the store could not tell apart."""
+        """Refuse tasks with equal keys in the store."""
         places = [(task.domain, task.dataset, task.architecture) for task in self.tasks]
         for task, place in zip(self.tasks, places, strict=True):
             if places.count(place) > 1:

@@ -176,7 +176,7 @@ def _compare(
 
 
 def _frame(scored: Iterable[Sequence[ScoreRow]], found: _Found) -> pd.DataFrame:
-    """Return the rows as a table; where values are missing or rest on fewer rows that is told as well."""
+    """Return the rows as a table, with notes on values that are missing or rest on fewer rows."""
     import pandas as pd
 
     rows = []

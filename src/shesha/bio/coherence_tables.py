@@ -42,8 +42,8 @@ def coherence_table(
 ) -> CoherenceTable:
     """Test whether the cells of each perturbation move coherently, compared with as many control cells.
 
-    Every number stands beside that of control cells posing as a perturbation of the same size, since a few cells look
-    coherent by themselves: ten unmoved cells have a coherence of about 0.3.
+    Every score is compared with that of equally many control cells, because small groups look coherent without any
+    effect. Ten unmoved cells have a coherence of about 0.3.
 
     Parameters
     ----------
@@ -59,15 +59,16 @@ def coherence_table(
     layer : str, optional
         A layer, instead of the embedding.
     method : {'standard', 'whitened', 'knn'}
-        Shifts from the mean control; the same where controls vary alike in all directions; shifts from the mean of the
-        k nearest controls, where controls are of several kinds. The last two take an embedding or dense data.
+        'standard': shifts from the mean control. 'whitened': the same after the covariance of the controls is made the
+        identity. 'knn': shifts from the mean of the k nearest controls, for controls of several kinds. The last two
+        take an embedding or dense data.
     per : str, optional
-        Column of obs, such as the cell type: each of its values has lines of its own, and its own controls.
+        Column of obs, such as the cell type: each of its values is tested separately, with its own controls.
     blocks : str or sequence, optional
-        Column of obs (or one label per cell), such as the batch: cells are held against controls of the same one.
+        Column of obs (or one label per cell), such as the batch: cells are compared with controls of the same batch.
     groups : str or sequence, optional
-        Column of obs (or one label per cell) of what was drawn together, such as guide or donor: resampled whole.
-        Cells of a donor are no replicates.
+        Column of obs (or one label per cell) of what was sampled together, such as guide or donor: resampled as a
+        whole. Cells of one donor are not replicates.
     k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
         As in `shesha.coherence.coherence_by_group`.
 

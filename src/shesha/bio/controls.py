@@ -49,9 +49,9 @@ class Controls(Result):
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
     """Find the labels of the controls: those named, or labels that resemble controls.
 
-    First whole labels are looked at, whatever their case and punctuation ('control', 'Non-Targeting', 'NT'); then short
-    tokens between delimiters, with the number of a guide or without ('sgNT-2', 'NTg1', not 'NEGR1'); then keywords of
-    four letters and more within a label ('NaN_Control'). Several labels count together if they differ in their numbers
+    Whole labels are tried first, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'). Short tokens between
+    delimiters come next, with or without the number of a guide ('sgNT-2', 'NTg1', not 'NEGR1'). Keywords of at least
+    four letters within a label come last ('NaN_Control'). Several labels count together if they differ in their numbers
     only, as the guides of one non-targeting set do.
 
     Parameters
@@ -68,12 +68,12 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Raises
     ------
     ValueError
-        A label named is not there; nothing reads like a control; or several labels do that are not one set.
+        If a named label is missing, no label reads like a control, or several do that are not one set.
 
     Warns
     -----
     GuessedControlsWarning
-        A label was told by a part of it.
+        If only part of a label matched.
 
     Examples
     --------

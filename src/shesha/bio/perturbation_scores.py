@@ -41,22 +41,22 @@ def perturbation_coherence(
     ci: float = 0.95,
     return_type: Literal["float"] = "float",
 ) -> float:
-    """Coherence of the cells of a perturbation, as documented: the mean cosine of shifts with their mean.
+    """Coherence of the cells of a perturbation: the mean cosine of shifts with their mean.
 
-    The number depends on how many cells there are: n cells that did not move at all have about
-    sqrt(2 / (pi n)) to 1 / sqrt(n), more where controls vary in few directions. `coherence_test` puts it beside what
-    groups of as many controls have, and gives the score that does not depend on n.
+    The score depends on the number of cells: n unmoved cells score about sqrt(2 / (pi n)) to 1 / sqrt(n), more where
+    controls vary in few directions. `coherence_test` compares it with equally many controls, and adds a score that does
+    not depend on n.
 
     Parameters
     ----------
     X_control, X_perturbed : array of shape (n_cells, n_features)
         Control cells, and the cells of one perturbation, in the same features.
     method : {'standard', 'whitened', 'knn'}
-        Where a cell is taken to have started: at the mean control; the same, in units in which controls vary alike in
-        all directions; at the mean of its k nearest controls.
+        What a shift is measured from. 'standard': the mean control. 'whitened': the same after the covariance of the
+        controls is made the identity. 'knn': the mean of the cell's k nearest controls.
     metric : {'cosine', 'euclidean'}
         For 'standard', 'euclidean' is the share of the shifts' mean square that their mean explains. For 'knn', the
-        distance that is near. 'whitened' takes no notice.
+        distance that defines the nearest controls. 'whitened' ignores it.
     k : int
         Controls that are averaged for each cell, for 'knn'.
     regularization : float
@@ -66,7 +66,8 @@ def perturbation_coherence(
     max_samples : int or None
         Above this many perturbed cells a random subset of that size is used.
     n_bootstrap_ci, ci, return_type
-        Documented, but no option changes what a function here returns: `perturbation_interval` gives the interval.
+        Accepted with their defaults only, because no option changes a return type: use `perturbation_interval` for the
+        interval.
 
     Returns
     -------
@@ -76,7 +77,7 @@ def perturbation_coherence(
     Warns
     -----
     CalibrationWarning
-        Perturbed cells are among the controls as well, and pull their mean along.
+        If perturbed cells are also among the controls, which moves their mean.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The best of many layer pairs beside the best that chance gives."""
+"""The best of many layer pairs, compared with the best by chance."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def calibrate_layers(
     layer_axis: LayerAxis = "guess",
     **options: Any,
 ) -> CalibratedLayers:
-    """Calibrate what is reported of a grid of layers: the best pair beside the best that chance gives.
+    """Calibrate the reported value of a grid of layers, such as its best pair.
 
     The maximum of many scores is high by chance alone, the more so the more layers there are. Each draw matches
     the rows at random, the same way in all layers, and the aggregate of the whole grid is taken, as it is
@@ -61,10 +61,10 @@ def calibrate_layers(
     measure : str, Measure or function
         A measure, or f(X, Y) -> float of your own, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
-        The closest pair; the mean over layers of a of their closest partner; the mean of the 10 closest pairs;
-        the mean of all; or a function of the grid (layers_a x layers_b) that returns a number, read in the direction of
-        the measure (for a distance, lower is closer). The named ones take the direction into account: the closest
-        pair is the smallest distance.
+        'max': the closest pair. 'row_max': the mean over layers of a of their closest partner. 'top_k': the mean of the
+        10 closest pairs. 'mean': the mean of all pairs. A function takes the grid (layers_a x layers_b) and returns a
+        number, in the direction of the measure (for a distance, lower is closer). The named ones take the direction
+        into account: the closest pair is the smallest distance.
     maximum : float, optional
         Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
         own takes values beyond it.
@@ -76,9 +76,9 @@ def calibrate_layers(
     Returns
     -------
     CalibratedLayers
-        The aggregate with its threshold, p-value and calibrated score; the best pair, and what could be wrong with it
-        (`doubts`, as in `calibrate`); the grid with entry-wise p-values, which are not the answer to "is any pair above
-        chance?".
+        The aggregate with its threshold, p-value and calibrated score; the best pair with its `doubts` (as in
+        `calibrate`); and the grid with entry-wise p-values. To ask whether any pair is above chance, use the p-value of
+        the aggregate, not those of entries.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
-    """Check the layers; those of a sequence are called by number."""
+    """Check the layers; those of a sequence are named by number."""
     found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")

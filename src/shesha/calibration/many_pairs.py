@@ -20,7 +20,7 @@ from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
 
 DRAWS, MOST = 200, 9_999
-"""Draws for each pair, if nothing is said: so many, or what the correction needs, up to the second number."""
+"""Default draws for each pair: the first number, or what the correction needs, up to the second."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _TOLD = (TypeError, ValueError, DrawError)
 """Errors that say what is wrong with a pair."""
@@ -47,9 +47,9 @@ def calibrate_many(
     correction : {'benjamini-hochberg', 'holm'}
         Which corrected p-value decides; the table has both.
     n_permutations : int, optional
-        Draws K for each pair. The smallest p-value that they can give is 1 / (K + 1), which a correction for m pairs
-        may multiply by m: so the default is 200 or, if that is more, m / alpha - 1, but at most 9,999. A warning says
-        where Holm's correction can find nothing.
+        Draws K for each pair. The smallest p-value of K draws is 1 / (K + 1), and a correction for m pairs may multiply
+        it by m. The default is therefore the larger of 200 and m / alpha - 1, but at most 9,999. A warning says where
+        Holm's correction can find nothing.
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None

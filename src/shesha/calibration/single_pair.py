@@ -67,12 +67,12 @@ def calibrate(
     blocks : array of shape (n_samples,), optional
         Labels: rows are permuted within blocks only (sessions, batches).
     groups : array of shape (n_samples,), optional
-        Labels: whole groups take each other's place, their rows in order (trials of a subject); only equally large ones
-        can (`shesha.nulls.equal_groups` makes them so).
+        Labels (trials of a subject): whole groups are permuted, with their rows in order. Only groups of equal size can
+        be; `shesha.nulls.equal_groups` makes them so.
     within : array of shape (n_samples,), optional
-        A covariate that both depend on (depth, length, norm), as numbers, which are cut into strata of three to ten
-        rows, or as labels: rows are permuted within strata only. What it does inside a stratum counts as a relation:
-        `covariates` takes it out.
+        A covariate that both depend on (depth, length, norm). Rows are permuted within its strata only: labels are
+        strata as they are, and numbers are cut into strata of three to ten rows. What it does inside a stratum counts
+        as a relation: `covariates` takes it out.
     shift : bool
         Rows are a series (each block one of its own): circular shifts are drawn. Where there
         are no more than K shifts, each is taken once, and p is exact.
@@ -85,12 +85,12 @@ def calibrate(
         hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
         and minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
-        What both are known to depend on (batch, depth, length), to be taken out: numbers or labels, or distances
-        between rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
+        What both are known to depend on (batch, depth, length), to control for: numbers, labels, or distances between
+        rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
         (natural splines of up to four terms). Where only distances are known, RSA and RDM drift use the rank-partial
-        correlation. The null permutes rows of similar covariates (within `blocks`, if given; another design or
-        `permutations` takes the place of this) and takes the covariates out again in every draw (Freedman and Lane),
-        which costs a view per draw. `docs/calibration.md` has false positives and power.
+        correlation. The null permutes rows of similar covariates, within `blocks` if given; another design or
+        `permutations` replaces this. Every draw is adjusted again (Freedman and Lane), which costs a view per draw.
+        `docs/calibration.md` has false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options
@@ -104,8 +104,8 @@ def calibrate(
     Raises
     ------
     ValueError
-        If rows are not paired, there are too few permutations for alpha, or the measure does not look at which row is
-        which, so that it has no such null (MagDiff, IMD, ...).
+        If rows are not paired, there are too few permutations for alpha, or the measure ignores the order of rows and
+        so has no such null (MagDiff, IMD, ...).
     shesha.calibration.DrawError
         If a function of your own fails, or gives no number; it tells in which draw.
 

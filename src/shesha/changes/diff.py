@@ -85,11 +85,11 @@ def diff(
     Parameters
     ----------
     before, after : mapping of layers, sequence of layers, array, path of a file, or model
-        Row i of both is the same input, or rows have names and are matched by them. Layers of one name belong
-        together. With `texts` a name, folder or torch module is a model that reads them.
+        Row i of both is the same input; named rows are matched by name. Layers of one name belong together. With
+        `texts` a name, folder or torch module is a model that reads them.
     labels : array of shape (n_rows,), optional
-        The class of each row: which classes moved apart or together, and whether they are told apart as well as before,
-        held out.
+        The class of each row: which classes moved apart or together, and how well a held-out classifier separates them
+        before and after.
     again : iterable of what `before` may be, optional
         The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models
         other batches and order, then half precision; for arrays and files none.
@@ -99,20 +99,20 @@ def diff(
         each row's spread stands for no change: about what running a sentence encoder in half precision adds. It knows
         nothing of noise in measurements, so pass `again` for recordings and cells.
     texts : sequence of str, optional
-        What models read; with arrays, what the rows are called.
+        What models read; with arrays, the names of the rows.
     encoding : mapping, optional
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of them, optional
         The first decides. Default: RDM drift, unbiased CKA and mutual kNN.
     names : pair of str
-        What the two are called.
+        Names of the two.
     blocks, groups : arrays of shape (n_rows,), optional
         Intervals leave out whole groups (donors, sessions) instead of single rows.
     k : int, optional
         Neighbours of each row; default: 10, or a third of the rows where there are fewer than 31.
     index : bool
-        Also say whether an index of old vectors may be kept: what new queries find of the neighbours that they would
-        find among new vectors (recall@k), as they are and after the best map that has not seen them. Of the last layer.
+        Also report whether an index of old vectors may be kept. Recall@k is the share of its neighbours among new
+        vectors that a new query finds in the old index, without a map and with a held-out map. Of the last layer.
     max_loss : float
         Loss of recall that is accepted, compared with re-encodings of the unchanged model.
     row_map : bool

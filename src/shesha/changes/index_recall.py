@@ -38,7 +38,7 @@ def index_change(
     Parameters
     ----------
     layer : str
-        What the vectors are called.
+        Name of the vectors.
     before, after : Representation
         Old and new vectors of the same inputs.
     again : sequence of Representation

@@ -165,8 +165,8 @@ def _is_matrix(one: Any) -> bool:
 def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str, str], str]:
     """Match the layers of the two sides, with a note if names do not match them.
 
-    Layers of one name belong together. Where there is none, names that differ by what stands in front of them do
-    (adapters and wrappers put prefixes there), then layers of equal number in their order.
+    Layers of one name belong together. If there are none, names that differ only by a prefix (of an adapter or wrapper)
+    are matched, then equal numbers of layers in order.
 
     Examples
     --------

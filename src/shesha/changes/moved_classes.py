@@ -35,7 +35,7 @@ def class_changes(
     codes : array of shape (n_rows,)
         The class of each row.
     classes : list of str
-        What they are called.
+        Names of the classes.
     design : dict
         Which rows may exchange their labels.
     seed : int, Generator or None

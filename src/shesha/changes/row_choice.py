@@ -23,7 +23,7 @@ _NEIGHBOURS = 10
 
 
 def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
-    """Check what the two sides are called."""
+    """Check the names of the two sides."""
     if not isinstance(names, tuple | list) or len(names) != 2:
         raise ValueError(f"names must be two names, got {names!r}")
     return str(names[0]), str(names[1])

@@ -60,9 +60,9 @@ def explore(
     labels : array of shape (n_rows,), optional
         What colours show. Of numbers with many values, ranges are shown.
     names : pair of str
-        What the representations are called.
+        Names of the representations.
     row_names : sequence, optional
-        What rows are called, such as their texts; default: names that X has, or the numbers of the rows.
+        Names of the rows, such as their texts; default: names that X has, or the numbers of the rows.
     metric : {'cosine', 'correlation', 'euclidean'}
         Which distances the map shows.
     k : int, optional
@@ -121,7 +121,7 @@ def map_rows(
     max_rows: int = MOST_ROWS,
     seed: Seed = 0,
 ) -> RowMap:
-    """Return the map of one representation or two, whose rows stand in one order.
+    """Return the map of one representation or two, whose rows are in one order.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def against_chance(
     values, chance : pairs of arrays of shape (n,)
         Horizontal and vertical numbers.
     names : sequence of str
-        Of the things; printed beside the dots of up to thirty.
+        Names of the items, printed next to the dots if there are at most thirty.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -32,11 +32,11 @@ def similarity_map(
     ----------
     coordinates : array of shape (n_things, 2)
     names : sequence of str
-        Written beside the points.
+        Printed next to the points.
     explained : float, optional
         Share of the squared distances that the plane shows, said below it: a map that shows half of them misleads.
     groups : sequence of str, optional
-        One per thing, told apart by colour and shape.
+        One per item, shown by colour and shape.
     title : str
         What is shown.
     ax : matplotlib Axes, optional

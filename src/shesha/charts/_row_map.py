@@ -36,7 +36,7 @@ def row_map(
     planes : sequence of points
         One plane or two, row i the same thing in both.
     labels : sequence of str
-        One per row, told apart by colour; the smallest classes share a grey. Empty without.
+        One per row, shown by colour; the smallest classes share a grey. Empty without.
     moved : sequence of int
         Rows, those that moved most first.
     names : sequence of str

@@ -46,9 +46,9 @@ def coherence_by_group(
 ) -> CoherenceTable:
     """Test whether the rows of each group move together, away from the controls, beyond chance.
 
-    The shift of a row is its place less the mean of the controls. Small groups look coherent, and strong, without any
-    effect: so each group stands beside groups of its size that are drawn from the controls, whose own controls are
-    those not drawn (the error of their mean is brought to that of all controls).
+    The shift of a row is its place less the mean of the controls. Small groups look coherent and strong without any
+    effect. Each group is therefore compared with null groups of its size, drawn from the controls. The remaining
+    controls are their reference, with the error of its mean scaled to that of all controls.
 
     Parameters
     ----------
@@ -59,27 +59,28 @@ def coherence_by_group(
     control : label, or several
         The labels of the controls.
     method : {"standard", "whitened", "knn"}
-        Shifts from the mean of the controls; the same after the covariance of the controls is made the identity;
-        shifts from the mean of the k controls nearest to the row, for controls of several kinds.
+        "standard": shifts from the mean of the controls. "whitened": the same after the covariance of the controls is
+        made the identity. "knn": shifts from the mean of the k nearest controls, for controls of several kinds.
     k : int
-        For "knn". Rows share their nearest controls, so that their shifts depend on one another: read the p-value,
-        not the interval.
+        For "knn". Rows share their nearest controls, so their shifts depend on one another: use the p-value, not the
+        interval.
     shrinkage : float, optional
         For "whitened": the share of the identity in the covariance, in [0, 1]; default: Ledoit and Wolf's.
     null : {"controls", "pooled"}
-        Fakes are controls; or rows drawn from the controls and the group together (shuffled labels), which is exact
-        where the group is like the controls, needs no more controls than rows, and takes the group's own effect into
-        the chance level. For groups of more rows than 15 % of their controls (but for
-        "knn" and whole units) fakes of controls alone leave too few controls: labels are shuffled, as for
-        "pooled" (whole units are moved back by the group's shift first); a note names these groups.
+        "controls": null groups are drawn from the controls. "pooled": they are drawn from the controls and the group
+        together (shuffled labels). This is exact if the group is like the controls and needs no more controls than
+        rows, but the group's own effect enters the chance level. Groups of more than 15 % of their controls leave too
+        few controls, so labels are shuffled for these as well (not for "knn"; whole units are first moved back by the
+        group's shift). A note names these groups.
     blocks : array of shape (n,), optional
-        Batch, replicate or session of each row: shifts start from the controls of the same block, and fakes have as
-        many rows of each block as the group. Without it, a group from one batch looks coherent against controls of all.
+        Batch, replicate or session of each row: shifts start from the controls of the same block, and null groups have
+        as many rows of each block as the group. Without it, a group from one batch looks coherent against controls of
+        all batches.
     groups : array of shape (n,), optional
-        What was drawn together: the guide, the donor, the template. Intervals resample these whole. Where no such
-        unit is on both sides, fakes are whole units of controls (every choice, where there are few).
+        What was sampled together: the guide, the donor, the template. Intervals resample these as a whole. If no unit
+        has both controls and other rows, null groups are whole units of controls (all choices, if there are few).
     n_draws : int, optional
-        Fake groups; default: 999, and 199 for "knn". 0: no chance level.
+        Null groups; default: 999, and 199 for "knn". 0: no chance level.
     min_size : int
         Smaller groups are listed and not scored.
     alpha, confidence : float
@@ -89,17 +90,17 @@ def coherence_by_group(
     Returns
     -------
     CoherenceTable
-        Prints as a table; `to_frame()`; `["name"]` is one group; `links` says how much of the correlation of
-        magnitude and coherence groups without an effect show as well.
+        Prints as a table; `to_frame()`; `["name"]` is one group; `links` has the correlation of magnitude and coherence
+        with its null.
 
     Raises
     ------
     ValueError
-        If labels do not fit, no group or fewer than five controls are there, or X holds NaN.
+        If labels do not fit, there is no group, there are fewer than five controls, or X holds NaN.
 
     Notes
     -----
-    Intervals are those of other rows (or units) and other controls, from the influence of each on the score.
+    Intervals allow for other rows (or units) and other controls, by the influence of each on the score.
 
     Examples
     --------

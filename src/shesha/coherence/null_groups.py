@@ -107,8 +107,9 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: 
 def _large(layout: Layout) -> Mask:
     """Groups with so many rows, in any block, that null groups would leave too few controls.
 
-    The shift of a fake group is scaled as that of a group beside all controls, its composition is not: of controls of
-    several kinds, groups of half the controls were called coherent in 7 %, of nearly as many in 12 % (at 5 %).
+    The shift of a null group is scaled to that of a group compared with all controls; its composition is not. With
+    controls of several kinds, groups of half the controls were called coherent in 7 % of runs, and of nearly as many in
+    12 % (at 5 %).
     """
     counts = np.bincount(layout.block[layout.controls], minlength=layout.n_blocks)
     return np.asarray((layout.part_sizes() > LARGE * counts).any(axis=1))

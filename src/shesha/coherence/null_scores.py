@@ -165,7 +165,7 @@ def members(
     apart : one array of places per block
         The chosen ones, and those that belong with them (the rest of their unit).
     beside_all : bool
-        Whether the real group stands beside all rows of the pools, not beside those that are left.
+        Whether the real group is compared with all rows of the pools, instead of with those that are left.
     stretches : one number per block, optional
         Of the mean shifts, where it does not.
     """

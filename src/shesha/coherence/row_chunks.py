@@ -30,8 +30,8 @@ class RowPieces:
     name : str
         What errors call it.
     moved : bool
-        Whether dense rows are told from an origin among them: distances from far-away rows to a reference lose
-        digits. Sparse rows keep their zeros.
+        Whether to subtract an origin among dense rows: far from zero, distances to a reference lose digits. Sparse rows
+        keep their zeros.
     """
 
     def __init__(self, X: Any, name: str = "X", *, moved: bool = True) -> None:

@@ -16,8 +16,8 @@ NO_DIRECTION = 1e-9
 def mean_cosine(shifts: ArrayLike) -> float:
     """Mean cosine of the shifts to their mean: the coherence of the papers.
 
-    mean over i of cos(v_i, mean v). The mean holds each shift, so the score of pure noise is about 1 / sqrt(n)
-    (`expected_mean_cosine`): compare groups of different sizes by `pairwise_cosine`, or beside their chance.
+    mean over i of cos(v_i, mean v). The mean contains each shift, so the score of pure noise is about 1 / sqrt(n)
+    (`expected_mean_cosine`). Compare groups of different sizes by `pairwise_cosine`, or relative to their chance level.
 
     Parameters
     ----------

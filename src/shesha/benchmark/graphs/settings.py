@@ -78,5 +78,5 @@ class EdgeDropping:
 
 
 def _draw_other_classes(labels: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw for each label one of the other classes, all equally likely."""
+    """Draw a different class for each label, all equally likely."""
     return (labels + rng.integers(1, n_classes, size=len(labels))) % n_classes

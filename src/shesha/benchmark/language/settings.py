@@ -25,11 +25,11 @@ class Lesson:
     texts: Texts
     targets: NDArray[np.int64]
     shortcuts: NDArray[np.int64] | None = None
-    """The class whose token stands before each text; None: no tokens."""
+    """The class whose token precedes each text; None: no tokens."""
 
 
 def n_outputs(setting: Setting, n_classes: int) -> int:
-    """Return how many classes the classifier tells apart."""
+    """Return the number of classes of the classifier."""
     return n_classes + (N_NEW_CLASSES if setting.kind == "labels" and setting.degree > 0 else 0)
 
 
@@ -72,7 +72,7 @@ def randomise_labels(
 
 
 def shortcuts(labels: NDArray[np.int64], rate: float, n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw each row's shortcut: its class with the probability `rate`, one of the other classes otherwise."""
+    """Draw each row's shortcut: its class with the probability `rate`, a different class otherwise."""
     shift = rng.integers(1, n_classes, size=len(labels))
     return np.where(rng.random(len(labels)) < rate, labels, (labels + shift) % n_classes)
 

@@ -70,7 +70,7 @@ class BenchmarkTest(ABC):
     claim: str
     """What a good measure does."""
     grounding: Grounding
-    """Whether models are told apart by what they say, or by how they were trained."""
+    """Whether models are distinguished by their predictions, or by how they were trained."""
     rows: tuple[str, ...]
     """The names of its results in tables."""
     qualities: tuple[str, ...]

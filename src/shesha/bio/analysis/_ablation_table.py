@@ -62,7 +62,7 @@ def ablation(
     x, y : str
         Columns of scores.
     size : str, optional
-        Column of group sizes: the correlation is told given that as well, as rho_given_size and so on.
+        Column of group sizes: adds the correlation controlling for size, as rho_given_size and so on.
     n_bootstrap, confidence, seed
         As in `correlations`.
 

@@ -31,7 +31,7 @@ def null_model(
     """Simulate perturbations that shift Gaussian cells by a Gaussian step, with isotropic noise.
 
     `correlation` of the table gives the paper's three numbers: magnitude with coherence, SNR with coherence, and the
-    first given SNR. With ``effect=0`` and sizes in `n_cells` nothing moves, and what is left is the effect of size.
+    first given SNR. With ``effect=0`` and several sizes in `n_cells` nothing moves, so only the effect of size is left.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def null_model(
     n_features : int
         Dimensions.
     n_cells : int or sequence of int
-        Cells of a perturbation; of several sizes each is drawn at random. The paper does not say its own.
+        Cells of a perturbation; of several sizes each is drawn at random. The paper does not state its value.
     n_controls : int
         Controls, of unit variance, whose mean is what cells moved from.
     effect : float or sequence of float
         Standard deviation of each coordinate of a perturbation's shift; of several one is drawn for each. The paper
-        does not say its own, and the correlation of magnitude and coherence hangs on it.
+        does not state its value, on which the correlation of magnitude and coherence depends.
     seed : int, Generator or None
         Seed of everything drawn.
 

@@ -27,8 +27,8 @@ class RandomIntercept:
 def random_intercept(design: Matrix, y: Vector, codes: Labels, *, n_taken: int = 0) -> RandomIntercept:
     """Fit by restricted maximum likelihood over the ratio of the two variances.
 
-    One number is sought, within bounds and beside zero, so that a variance on its boundary is found as one: there the
-    fit is that of least squares.
+    A bounded search over one number, compared with its value at zero, so a variance of zero is found exactly. The fit
+    is then that of least squares.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def single_against_combined(
     label : str, optional
         Column of names; default: the index.
     separator : str
-        What stands between the genes of a name. A control named beside a gene does not count: 'KLF1+ctrl' is single.
+        What stands between the genes of a name. A control paired with a gene does not count: 'KLF1+ctrl' is single.
     given : sequence of str
         Covariates whose ranks are taken out of the score's.
     n_bootstrap, seed
