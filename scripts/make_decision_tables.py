@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from shesha.report import markdown_line, markdown_table
-from shesha.studies._rates import rate_interval
+from shesha.studies.rates import rate_interval
 from shesha.support.atomic_files import write_text
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

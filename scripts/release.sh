@@ -19,12 +19,14 @@ if [ "$(uname)" = Linux ]; then
 else
     cp build/release/made/*.whl dist
 fi
+"$python" -m build --outdir dist packages/shesha-studies
 "$python" -m twine check --strict dist/*
 
 for wheel in dist/*.whl; do
     place="build/release/$(basename "$wheel" .whl)"
     "$python" -m venv "$place"
-    "$place/bin/python" -m pip install --quiet "$wheel"
+    # The studies need a library of their version, which is not uploaded yet.
+    "$place/bin/python" -m pip install --quiet --find-links dist "$wheel"
     # Elsewhere, where no sources lie beside it.
     (cd "$place" && bin/shesha --version && bin/shesha demo > demo.txt)
 done

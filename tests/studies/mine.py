@@ -30,7 +30,7 @@ def mine(x):
 @mine.page
 def page(rows, published):
     from shesha.studies import Picture
-    from shesha.studies._pictures import figure
+    from shesha.studies.pictures import figure
 
     if set(rows.x) == {4}:
         raise KeyError("no two")

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Check, study
-from shesha.studies._appendix import first_sentence
-from shesha.studies._checks import LOOSE, OWN_NUMBERS, RECIPE, STAND_IN, checks_of, judged, resting_on
+from shesha.studies.appendix import first_sentence
+from shesha.studies.checks import LOOSE, OWN_NUMBERS, RECIPE, STAND_IN, checks_of, judged, resting_on
 from shesha.studies.writing import with_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from shesha.studies import Unreachable, _language_models
-from shesha.studies._causal_rows import POOLINGS, pooled
+from shesha.studies import Unreachable
+from shesha_studies import language_models
+from shesha_studies.causal_rows import POOLINGS, pooled
 
 
 def test_each_way_is_that_of_the_tokens_there_are():
@@ -22,6 +23,6 @@ def test_each_way_is_that_of_the_tokens_there_are():
 
 
 def test_a_missing_package_is_named_with_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(_language_models, "find_spec", lambda name: None)
+    monkeypatch.setattr(language_models, "find_spec", lambda name: None)
     with pytest.raises(Unreachable, match="gguf is not installed: pip install gguf"):
-        _language_models.smollm2.__wrapped__()
+        language_models.smollm2.__wrapped__()

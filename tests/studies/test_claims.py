@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from shesha.studies._checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
-from shesha.studies._claims import (
+from shesha.studies.checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
+from shesha.studies.claims import (
     ABSENT,
     BASES,
     IMPOSSIBLE,
@@ -25,7 +25,7 @@ from shesha.studies._claims import (
     judge,
     limits,
 )
-from shesha.studies._facts import (
+from shesha.studies.facts import (
     Fact,
     from_table,
     mean_correlation,
@@ -34,7 +34,7 @@ from shesha.studies._facts import (
     rate,
     sign_difference,
 )
-from shesha.studies._scorecards import GROUPS, judged
+from shesha.studies.scorecards import GROUPS, judged
 from shesha.studies.writing import CHECKS, FACTS
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

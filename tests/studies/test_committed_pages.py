@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies import Unreachable, _facts, find, studies
-from shesha.studies._checks import AGREES, NOT_RUN, as_table
+from shesha.studies import Unreachable, find, studies
+from shesha.studies.checks import AGREES, NOT_RUN, as_table
+from shesha.studies.facts import as_table as facts_table
 from shesha.studies.writing import CHECKS, FACTS, SUMMARY, checks_of_page, facts_of, published_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
@@ -34,7 +35,7 @@ def test_the_page_says_what_its_rows_say(name):
     assert made.what.tolist() == kept.what.tolist()
     if facts:
         known = pd.read_csv(PAGES / name / FACTS)
-        pd.testing.assert_frame_equal(_facts.as_table(facts), known, rtol=1e-4, atol=1e-5)
+        pd.testing.assert_frame_equal(facts_table(facts), known, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", COMMITTED)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies._decimals import column_cells
-from shesha.studies._page import _markdown
+from shesha.studies.decimals import column_cells
+from shesha.studies.page import _markdown
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist
 
-from shesha.studies._published import Found, against, claim, draws
-from shesha.studies._sentences import grammar
-from shesha.studies.score._changes import CHANGES, changed, printed_example
-from shesha.studies.score._ten_tests import all_tests, baseline
+from shesha.studies.published import Found, against, claim, draws
+from shesha_studies.score._changes import CHANGES, changed, printed_example
+from shesha_studies.score._ten_tests import all_tests, baseline
+from shesha_studies.sentences import grammar
 
 LINES = pd.DataFrame(
     {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies._files import library, opened
-from shesha.studies._networks.images import as_rows, grey, in_colour
-from shesha.studies._networks.perceptrons import Perceptron
-from shesha.studies._networks.training import descend, seeded
+from shesha_studies.files import library, opened
+from shesha_studies.networks.images import as_rows, grey, in_colour
+from shesha_studies.networks.perceptrons import Perceptron
+from shesha_studies.networks.training import descend, seeded
 
 
 def loss(net, rows, labels):

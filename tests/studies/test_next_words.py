@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
-from shesha.studies._language_models import Model  # noqa: E402
-from shesha.studies.language._next_words import next_words, rows_of  # noqa: E402
-from shesha.studies.language._perturbed_models import embedded, last_states, perturbed  # noqa: E402
+from shesha_studies.language._next_words import next_words, rows_of  # noqa: E402
+from shesha_studies.language._perturbed_models import embedded, last_states, perturbed  # noqa: E402
+from shesha_studies.language_models import Model  # noqa: E402
 
 WORDS = ("<pad>", "<unk>", "<s>", "a", "fine", "film", "dull", "and", "long", "short")
 TEXTS = ["a fine film and a long film", "dull", "a dull gala film", "fine and short and unheard of", "short"]

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from shesha.studies.chance import _unrelated as unrelated
-from shesha.studies.chance._coverage import NAMES
-from shesha.studies.chance._intervals_page import coverage_of
-from shesha.studies.chance._rate_tables import exact_limits, outside, pooled
-from shesha.studies.trust import _resi as resi
+from shesha_studies.chance import _unrelated as unrelated
+from shesha_studies.chance._coverage import NAMES
+from shesha_studies.chance._intervals_page import coverage_of
+from shesha_studies.chance._rate_tables import exact_limits, outside, pooled
+from shesha_studies.trust import _resi as resi
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 20), (3, 40), (20, 20), (11, 200)])

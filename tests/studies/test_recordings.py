@@ -9,10 +9,10 @@ import pytest
 
 from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
-from shesha.studies._published import apart
-from shesha.studies.biology import _recordings
-from shesha.studies.biology._neuroscience_numbers import numbers, published_checks
-from shesha.studies.biology._recordings import (
+from shesha.studies.published import apart
+from shesha_studies.biology import _recordings
+from shesha_studies.biology._neuroscience_numbers import numbers, published_checks
+from shesha_studies.biology._recordings import (
     AREAS,
     CELLS,
     associated,
@@ -22,9 +22,9 @@ from shesha.studies.biology._recordings import (
     session,
     with_regions,
 )
-from shesha.studies.biology.neuroscience import whitened
-from shesha.studies.biology.odd_even import slow_wave
-from shesha.studies.writing import PUBLISHED
+from shesha_studies.biology.neuroscience import whitened
+from shesha_studies.biology.odd_even import slow_wave
+from shesha_studies.files import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "steinmetz2019"
 PAGES = Path(__file__).parents[2] / "docs" / "studies"

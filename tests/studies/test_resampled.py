@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.studies._resampled import as_kept, correlation, counts, random_intercept, weighted_spearman
+from shesha_studies.resampled import as_kept, correlation, counts, random_intercept, weighted_spearman
 
 
 def test_a_count_is_as_many_copies_of_the_row():

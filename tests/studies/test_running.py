@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha.studies import Check, beside, find, judged, run, studies, study, write_index, write_page
-from shesha.studies._appendix import APPENDIX, EVERY, _part
+from shesha.studies import Check, compare_with_published, find, judged, run, studies, study, write_index, write_page
+from shesha.studies.appendix import APPENDIX, EVERY, _part
 
 MINE = "mine:mine"
 
@@ -132,10 +132,10 @@ def test_grids_name_parameters():
             return {}
 
 
-def test_beside_says_what_agrees_what_differs_and_what_was_not_run():
+def test_a_comparison_with_published_numbers_says_what_agrees_differs_and_was_not_run():
     ours = pd.DataFrame({"k": [1, 1, 2, 2], "score": [0.4, 0.6, 0.100, 0.101]})
     published = pd.DataFrame({"k": [1, 2, 3], "score": [0.55, 0.2, 0.3]})
-    found = beside(ours, published, ["k"], ["score"])
+    found = compare_with_published(ours, published, ["k"], ["score"])
     assert found.verdict.tolist() == ["agrees", "differs", "not run"]
     assert found.difference.tolist()[:2] == pytest.approx([-0.05, -0.0995])
 
@@ -233,7 +233,7 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib").use("agg")
     from shesha.report import as_html
-    from shesha.studies._checks import VERDICTS
+    from shesha.studies.checks import VERDICTS
     from shesha.studies.html import study_page
     from shesha.studies.running import found_of
 

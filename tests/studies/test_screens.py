@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies._published import apart
-from shesha.studies.biology import _screens
-from shesha.studies.biology._crispr_numbers import Found, _p_value, published_checks
-from shesha.studies.biology.crispr import crispr
-from shesha.studies.writing import PUBLISHED
+from shesha.studies.published import apart
+from shesha_studies.biology import _screens
+from shesha_studies.biology._crispr_numbers import Found, _p_value, published_checks
+from shesha_studies.biology.crispr import crispr
+from shesha_studies.files import PUBLISHED
 
 HERE = Path(os.environ.get("SHESHA_DATA", "data")) / "papalexi2021"
 needs_data = pytest.mark.skipif(not HERE.exists(), reason=f"papalexi2021 is not at hand (looked for in {HERE})")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT
-from shesha.studies._published import Found, claim, unreachable
-from shesha.studies.language._steering_claims import _both
+from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT
+from shesha.studies.published import Found, claim, unreachable
+from shesha_studies.language._steering_claims import _both
 
 YES = claim(True, "0.9", "no reason")
 DIFFERENT = claim(False, "0.1", "Too few.", DIFFERS)

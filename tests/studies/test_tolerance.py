@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.studies._checks import judged
-from shesha.studies._tolerance import JOINT, allowed, correlation_error, interval_error, loosely, p_values_agree
+from shesha.studies.checks import judged
+from shesha.studies.tolerance import JOINT, allowed, correlation_error, interval_error, loosely, p_values_agree
 
 
 def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shesha.studies._checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, SAID, VERDICTS
-from shesha.studies._published import unrelated
+from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, SAID, VERDICTS
+from shesha.studies.published import unrelated
 from shesha.studies.running import found_of, write_page
 from shesha.studies.writing import checks_of_page, facts_of, published_of
 
@@ -36,8 +36,8 @@ def test_every_verdict_has_its_words():
 
 def verdict_of(rows, words):
     """Verdict of a claim of the study of recordings, from rows that may have been changed."""
-    from shesha.studies.biology._neuroscience_page import page_of
-    from shesha.studies.biology.neuroscience import neuroscience
+    from shesha_studies.biology._neuroscience_page import page_of
+    from shesha_studies.biology.neuroscience import neuroscience
 
     page = page_of(rows, published_of(neuroscience))
     checks = checks_of_page(neuroscience, page.checks, facts_of(neuroscience, rows))

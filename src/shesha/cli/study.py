@@ -39,7 +39,10 @@ def list_command() -> None:
     """Name the studies, what each repeats, and what it asks."""
     from shesha.report import wrap
     from shesha.studies import studies
+    from shesha.studies.registry import NOT_INSTALLED
 
+    if not studies():
+        typer.echo(NOT_INSTALLED)
     for one in studies():
         typer.echo(f"{one.name} ({one.paper}; {len(one.quick)} cells quick, {len(one.full)} in all)")
         typer.echo("\n".join(wrap(one.question, 80, "    ", "")))
@@ -70,6 +73,7 @@ def run_command(
     """
     from shesha.studies import run, studies
     from shesha.studies.html import study_page
+    from shesha.studies.registry import NOT_INSTALLED
     from shesha.studies.writing import has_page
 
     _outputs.require_page(out / "page.html" if html and out.is_dir() else None)
@@ -77,6 +81,8 @@ def run_command(
     if unclear := [name for name, equals, _ in pairs if not equals]:
         raise ValueError(f"--where must be NAME=VALUE, got {unclear[0]!r}")
     only = {name: value for name, _, value in pairs}
+    if "all" in names and not studies():
+        raise ValueError(NOT_INSTALLED)
     wanted = [one.name for one in studies()] if "all" in names else names
     with _explain_resume(out):
         found = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)

@@ -1,4 +1,4 @@
-"""Experiments as code: a question, a grid of cells, a page that puts our numbers beside the published ones.
+"""Experiments as code: a question, a grid of cells, and a page that compares our numbers with published ones.
 
     @study("width", paper="004, 6.1", version=1, full={...}, quick={...})
     def width(measure, ratio, seed): ...      # one cell: parameters in, one tidy row out
@@ -6,16 +6,16 @@
     @width.page
     def page(rows, published): ...            # a table of all rows in, a `Page` out
 
-Rows are kept the moment they are there: a run that is killed goes on where it was. `shesha study list` names those that
-ship, one file each; `shesha study run mymodule:mystudy` runs one of your own.
+Rows are kept as soon as they are computed, and a run that was killed resumes. The papers' experiments are the package
+shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystudy` runs a study of your own.
 """
 
-from shesha.studies._beside import beside
-from shesha.studies._checks import Check, checks_of, judged, missing
-from shesha.studies._index import write_index
-from shesha.studies._page import Page, Picture
-from shesha.studies._registry import find, studies
-from shesha.studies._study import Grid, Study, Unreachable, study
+from shesha.studies.checks import Check, checks_of, judged, missing
+from shesha.studies.definition import Grid, Study, Unreachable, study
+from shesha.studies.index import write_index
+from shesha.studies.page import Page, Picture
+from shesha.studies.published_comparison import compare_with_published
+from shesha.studies.registry import find, studies
 from shesha.studies.running import run, write_page
 from shesha.studies.writing import StudyRun
 
@@ -27,8 +27,8 @@ __all__ = [
     "Study",
     "StudyRun",
     "Unreachable",
-    "beside",
     "checks_of",
+    "compare_with_published",
     "find",
     "judged",
     "missing",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from shesha import report
 from shesha.results.generic_page import as_table
-from shesha.studies._checks import SAID, VERDICTS, Check
-from shesha.studies._checks import as_table as checks_table
-from shesha.studies._page import Page, Picture
+from shesha.studies.checks import SAID, VERDICTS, Check
+from shesha.studies.checks import as_table as checks_table
+from shesha.studies.page import Page, Picture
 from shesha.studies.writing import StudyRun, _said, published_of
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import Any
 
 from shesha import runs
 from shesha.runs import Here, Job, Kept, Meter, ResultStore
-from shesha.studies._adopted import adopt
-from shesha.studies._registry import find
-from shesha.studies._study import Study, Unreachable
+from shesha.studies.adopted_rows import adopt
+from shesha.studies.definition import Study, Unreachable
+from shesha.studies.registry import find
 from shesha.studies.writing import StudyRun, place, write
 
 STORE = "studies.sqlite"

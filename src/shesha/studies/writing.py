@@ -15,18 +15,18 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
-from shesha.studies import _facts
-from shesha.studies._checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
-from shesha.studies._claims import decide
-from shesha.studies._facts import Fact, Facts
-from shesha.studies._page import save_page
-from shesha.studies._study import Study
+from shesha.studies import registry
+from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
+from shesha.studies.claims import decide
+from shesha.studies.definition import Study
+from shesha.studies.facts import Fact, Facts
+from shesha.studies.facts import as_table as facts_table
+from shesha.studies.page import save_page
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PUBLISHED = Path(__file__).with_name("published")
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
 
 
@@ -81,7 +81,7 @@ def write(found: StudyRun, folder: Path) -> Path:
         )
     page = replace(page, checks=checks_of_page(study, page.checks, found_facts))
     if found_facts:
-        write_text(own / FACTS, _facts.as_table(found_facts).to_csv(index=False, float_format="%.6g"))
+        write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
@@ -114,8 +114,7 @@ def published_of(study: Study) -> pd.DataFrame | None:
 
     if study.published is None:
         return None
-    ships = study.cell.__module__.startswith(f"{__package__}.")
-    folder = PUBLISHED if ships else Path(getsourcefile(study.cell) or "").parent
+    folder = registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
     return pd.read_csv(folder / study.published, comment="#")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.bio.analysis._correlations import parts
-from shesha.bio.analysis._random_intercept import RandomIntercept, random_intercept
+from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
 from shesha.bio.reproducibility import complete
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import z_scores

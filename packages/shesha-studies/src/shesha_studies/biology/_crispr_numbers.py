@@ -1,0 +1,181 @@
+"""Published numbers of the appendix on perturbations, each with ours and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from shesha.studies import tolerance
+from shesha.studies.checks import (
+    AGREES,
+    DIFFERS,
+    INCONCLUSIVE,
+    NOT_RUN,
+    UNREACHABLE,
+    Check,
+    judged,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "Geometric Stability"
+SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
+SCORES = ("coherence", "unbiased")
+AT_HAND = "not at hand: only Papalexi 2021 is (its cells with 299 of the genes)"
+_MISSING = {
+    "Norman 2019": f"the screen of Norman et al. 2019 is {AT_HAND}",
+    "Adamson 2016": f"the screen of Adamson et al. 2016 is {AT_HAND}",
+    "Dixit 2016": f"the screen of Dixit et al. 2016 is {AT_HAND}",
+}
+_POOLED = f"needs the four screens, three of which are {AT_HAND}"
+_CONTRADICTED = {
+    "perturbations": "appendix 12 counts 422",
+    "rho(magnitude, stability | SNR)": "Table 64 has -0.258",
+    "p of it": "Table 64 has 8e-8 for a correlation of the other sign",
+    "beta of magnitude (interval as printed)": "its ends do not hold the value; Table 65 has [0.116, 0.131]",
+    "pooled rho after z-scores": "Table 66 has 0.913 [0.884, 0.936]",
+    "lower end of the interval of rho": "Table 62 has 0.407",
+    "rho of all": "Table 62 has 0.953 and 0.746",
+    "mean rho over 15 seeds": "Table 62 has 0.953 and 0.746",
+    "rho within single-gene perturbations": "Table 71 has 0.94 for Dixit",
+}
+"""Where the text contradicts itself."""
+NORMALISATION = (
+    "299 genes and counts scaled to their median total; scaled to 10,000 the same cells have a mean magnitude of 2.00 "
+    "(SD 1.77, 0.50 to 6.81) and stabilities up to 0.37: the normalisation sets these numbers"
+)
+_WHY = {
+    "partial": "magnitude and SNR rank these 25 targets exactly alike, so nothing is left to correlate",
+    "partial_p": "magnitude and SNR rank these 25 targets exactly alike, so nothing is left to correlate",
+    "rho_spread": "the spread hangs on genes and normalisation: 0.60, 0.30 and 0.51 after three of them, no gene of "
+    "the other ones at hand",
+    "rho_spread_p": "the spread hangs on genes and normalisation, see its correlation",
+    "rho_n": "the same cells of other genes: -0.21, -0.22 and -0.25 after three normalisations",
+    "rho_n_p": "of the correlation -0.21 (published -0.17)",
+    "n_control_guides": "the file names nine guides among these 2,386 cells; the text says six, and NTg1 to NTg7",
+    "null_magnitude": "the text gives neither effects nor numbers of cells: four choices give -0.56 to 0.79",
+    "null_partial": "the text gives neither effects nor numbers of cells: SNR ranks coherence at 0.999 or above and "
+    "leaves -0.03 to 0.00 under all four choices",
+}
+
+
+_TARGETS = 25
+_ADMISSIBLE = {"null_magnitude": (-0.56, 0.79)}
+"""What four choices of effects and numbers of cells give, neither of which the text says."""
+
+
+class Found:
+    """Rows of the study, by part and setting."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.rows = rows
+
+    def has(self, part: str, data: str = SCREEN) -> bool:
+        """Whether a part was computed."""
+        return bool(len(self.build(part, data)))
+
+    def build(self, part: str, data: str = SCREEN) -> pd.DataFrame:
+        """Return the rows of a part, by setting."""
+        return self.rows[(self.rows.part == part) & (self.rows.data == data)].set_index("setting")
+
+    def get(self, name: str, part: str, setting: str, data: str = SCREEN) -> float:
+        """Return one number, NaN where it was not computed."""
+        table = self.build(part, data)
+        known = setting in table.index and name in table
+        return float(cast(Any, table.loc[setting, name])) if known else float("nan")
+
+    def text(self, part: str, setting: str, of: str, *, fake: bool = False, data: str = SCREEN) -> str:
+        """Return a correlation with its interval, or what fakes have."""
+        names = (f"{of}chance", f"{of}fake_low", f"{of}fake_high") if fake else (f"{of}rho", f"{of}low", f"{of}high")
+        value, low, high = (self.get(name, part, setting, data) for name in names)
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def numbers(found: Found) -> Mapping[str, float]:
+    """Ours, by the key in the file of published numbers."""
+    groups = found.build("group")
+    known = {
+        "n_groups": float(len(groups)),
+        "n_cells": float(groups.n.sum()),
+        "median_n": float(groups.n.median()),
+        "min_n": float(groups.n.min()),
+        "max_n": float(groups.n.max()),
+        "n_controls": found.get("n_controls", "counts", "cells"),
+        "n_control_guides": found.get("n_guides", "counts", "cells"),
+    }
+    for name, column in (("stability", "coherence"), ("magnitude", "magnitude")):
+        known |= {f"{name}_{how}": float(groups[column].agg(how)) for how in ("mean", "min", "max")}
+        known[f"{name}_sd"] = float(groups[column].std())
+    for key, method in (("rho", "standard"), ("rho_whitened", "whitened"), ("rho_knn", "knn")):
+        known[key] = found.get("coherence_rho", "method", method)
+    known["rho_p"] = found.get("coherence_naive_p", "method", "standard")
+    for name in ("spread", "n"):
+        known[f"rho_{name}"] = found.get("rho", "confound", f"coherence and {name}")
+        known[f"rho_{name}_p"] = found.get("naive_p", "confound", f"coherence and {name}")
+    for key in ("magnitude", "snr", "partial"):
+        known[f"null_{key}"] = found.get(f"{key}_rho", "null model", "effect 0.3, 100 cells", GAUSSIAN)
+    return known | {"null_n": 2000.0, "partial": float("nan"), "partial_p": float("nan")}
+
+
+def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
+    """Go through every line of the tables and the text."""
+    ours = numbers(found)
+    for line in cast(Any, published.itertuples(index=False)):
+        what = f"{line.data}: {line.what}"
+        key = "" if line.key != line.key else str(line.key)
+        if not key:
+            why = _MISSING.get(str(line.data), _POOLED)
+            told = next((told for name, told in _CONTRADICTED.items() if _contradicts(line, name)), "")
+            why += f"; contradicts itself: {told}" if told else ""
+            yield Check(line.where, what, _with_interval(line), None, UNREACHABLE, why)
+        elif key.startswith("partial"):
+            reason = found.build("given").reason if found.has("given") else None
+            verdict = NOT_RUN if reason is None else DIFFERS
+            yield Check(line.where, what, line.published, "not estimable", verdict, _WHY[key])
+        elif key.endswith("_p"):
+            yield _p_value(line.where, what, str(line.published), ours[key], _WHY.get(key, NORMALISATION))
+        else:
+            yield _number(line, what, key, ours[key])
+
+
+def _contradicts(line: Any, name: str) -> bool:
+    of_text = line.where.endswith((" 3.4", "Table 69", "Table 70"))
+    pooled = line.data in ("Pooled", "four data sets", "Adamson 2016") or line.where.endswith(("Table 69", "Table 70"))
+    return bool(line.what == name and of_text and (pooled or name.startswith("rho within")))
+
+
+def _with_interval(line: Any) -> str:
+    return str(line.published) if line.low != line.low else f"{line.published} [{line.low}, {line.high}]"
+
+
+def _number(line: Any, what: str, key: str, ours: float) -> Check:
+    text = str(line.published)
+    decimals = len(text.partition(".")[2]) if "." in text else 0
+    theirs = tolerance.interval_error(float(line.low), float(line.high))
+    if key.startswith("null"):
+        theirs, decimals = 0.0, min(decimals, 2)
+    # 25 targets: the sampling error of a correlation over so many is that of either number.
+    error = tolerance.correlation_error(ours, _TARGETS) if key.startswith("rho_") else 0.0
+    why, admissible = _WHY.get(key, NORMALISATION), _ADMISSIBLE.get(key)
+    return judged(
+        line.where,
+        what,
+        float(text),
+        ours,
+        error=error,
+        published_error=theirs or error,
+        decimals=decimals,
+        why=why,
+        admissible=admissible,
+    )
+
+
+def _p_value(where: str, what: str, published: str, ours: float, why: str) -> Check:
+    """A p-value agrees if it is as small as was said, or within a factor of three."""
+    if ours != ours:
+        return Check(where, what, published, None, NOT_RUN, "the cell is not in the rows at hand")
+    same = tolerance.p_values_agree(published, ours)
+    if same is None:
+        return Check(where, what, published, f"{ours:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)
+    return Check(where, what, published, f"{ours:.2g}", AGREES if same else DIFFERS, "" if same else why)

@@ -1,0 +1,296 @@
+"""Parts of the study of perturbations: every number beside groups in which nothing moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from shesha_studies.biology import _screens as screens
+from shesha_studies.biology._crispr_numbers import BOTH, SCORES, SCREEN, STIMULATION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, float | int | str]
+DRAWS = {"standard": 999, "whitened": 999, "knn": 99}
+GIVEN: Mapping[str, Sequence[str]] = {"nothing": (), "n": ("n",), "snr": ("snr",), "snr and n": ("snr", "n")}
+NULL_MODELS: Mapping[str, Mapping[str, Any]] = {
+    "effect 0.3, 100 cells": {},
+    "effect 1, 100 cells": {"effect": 1.0},
+    "effect 0.1 to 3, 100 cells": {"effect": [0.1, 0.3, 1.0, 3.0]},
+    "no effect, 10 to 400 cells": {"effect": 0.0, "n_cells": [10, 25, 50, 100, 400]},
+}
+
+
+def _group(data: str, setting: str) -> Row:
+    """One target or type: its scores beside chance."""
+    table = screens.targets() if data == SCREEN else screens.types()
+    frame = table.to_frame()
+    if data == STIMULATION:
+        frame.index = [name.split(" | ")[1] for name in frame.index]
+    line = cast(Any, frame.loc[setting])
+    names = ["coherence", "chance", "p", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "unbiased_p"]
+    names += ["magnitude", "unbiased_magnitude", "magnitude_chance", "spread", "snr"]
+    found: Row = {"n": int(line["n"]), **{name: float(line[name]) for name in names}}
+    if data == SCREEN:
+        guides = cast(Any, screens.by_guide().loc[setting])
+        found |= {"guides_low": float(guides.unbiased_ci_low), "guides_high": float(guides.unbiased_ci_high)}
+    return found
+
+
+def _counts(data: str, setting: str) -> Row:
+    """Count cells, controls and their guides."""
+    obs = screens.papalexi().obs
+    controls = obs[obs["target"] == screens.CONTROL]
+    return {"n": len(obs), "n_controls": len(controls), "n_guides": int(controls["guide"].nunique())}
+
+
+def _reading(data: str, setting: str) -> Row:
+    """The same targets after another normalisation of the counts."""
+    from shesha.bio.analysis import correlation
+    from shesha.coherence import coherence_by_group
+
+    labels = screens.papalexi().obs["target"].to_numpy()
+    X = screens.components(50, setting)
+    table = coherence_by_group(X, labels, screens.CONTROL, n_draws=0).to_frame()
+    pairs = (("rho", "magnitude"), ("spread_rho", "spread"), ("n_rho", "n"))
+    found = {name: correlation(table, x, n_bootstrap=0).rho for name, x in pairs}
+    for name in ("coherence", "magnitude"):
+        found |= {f"{name}_mean": float(table[name].mean()), f"{name}_sd": float(table[name].std())}
+        found |= {f"{name}_low": float(table[name].min()), f"{name}_high": float(table[name].max())}
+    return {**found}
+
+
+def _size(data: str, setting: str) -> Row:
+    """What control cells that pose as a group score, by their number."""
+    from shesha.bio.analysis import fake_tables
+    from shesha.coherence import expected_mean_cosine
+
+    rows = screens.control_cells()
+    n = int(setting)
+    fakes = [one.iloc[0] for one in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
+    coherence = np.array([one.coherence for one in fakes])
+    return {
+        "n": n,
+        "coherence": float(coherence.mean()),
+        "low": float(np.quantile(coherence, 0.025)),
+        "high": float(np.quantile(coherence, 0.975)),
+        "expected": expected_mean_cosine(n, rows.shape[1], len(rows) - n),
+        "unbiased": float(np.mean([one.unbiased for one in fakes])),
+        "magnitude": float(np.mean([one.magnitude for one in fakes])),
+    }
+
+
+def _fewer_cells(data: str, setting: str) -> Row:
+    """What a target scores with 25 of its cells, on average over 50 draws."""
+    from shesha.coherence import coherence_by_group
+
+    labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
+    own, controls = (np.flatnonzero(labels == name) for name in (setting, screens.CONTROL))
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(50):
+        rows = np.concatenate([controls, rng.choice(own, 25, replace=False)])
+        drawn.append(coherence_by_group(X[rows], labels[rows], screens.CONTROL, n_draws=0).groups[0])
+    names = (*SCORES, "magnitude", "unbiased_magnitude")
+    return {"n": 25, **{name: float(np.mean([getattr(one, name) for one in drawn])) for name in names}}
+
+
+def _method(data: str, setting: str) -> Row:
+    """Correlation of magnitude with both scores by one way to take shifts, beside tables of fakes."""
+    from shesha.bio.analysis import correlation
+
+    table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
+    found: Row = {}
+    for score, link in zip(SCORES, table.links, strict=True):
+        rho = correlation(table.to_frame(), y=score)
+        found |= {f"{score}_{name}": float(getattr(rho, name)) for name in ("rho", "low", "high")}
+        found |= {f"{score}_chance": link.chance, f"{score}_fake_low": link.chance_low}
+        found |= {f"{score}_fake_high": link.chance_high, f"{score}_p": link.p_value, f"{score}_naive_p": rho.p_value}
+    return found
+
+
+def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
+    if data == BOTH:
+        return screens.both(), screens.fakes_of_both()
+    return screens.targets().to_frame(), screens.fake_targets()
+
+
+def _beside(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
+    """A rank correlation with its interval, beside the same of fakes."""
+    from shesha.bio.analysis import beside_fakes, correlation
+
+    table, fakes = _tables(data)
+    rho = correlation(table, x, y, given=given)
+
+    def statistic(one: pd.DataFrame) -> float:
+        return correlation(one, x, y, given=given, n_bootstrap=0).rho
+
+    # Correlations below zero are asked for on their own side.
+    side = -1.0 if rho.rho < 0 else 1.0
+    fake = beside_fakes(table, fakes, lambda one: side * statistic(one))
+    low, high = sorted((side * fake.low, side * fake.high))
+    return {
+        "rho": rho.rho,
+        "rho_low": rho.low,
+        "rho_high": rho.high,
+        "naive_p": rho.p_value,
+        "chance": side * fake.chance,
+        "fake_low": low,
+        "fake_high": high,
+        "fake_p": fake.p_value if rho.rho == rho.rho else float("nan"),
+        "reason": rho.reason,
+    }
+
+
+def _given(data: str, setting: str) -> Row:
+    score, _, given = setting.partition(" given ")
+    return _beside(data, "magnitude", score, GIVEN[given])
+
+
+def _confound(data: str, setting: str) -> Row:
+    score, _, name = setting.partition(" and ")
+    return _beside(data, name, score)
+
+
+def _components(data: str, setting: str) -> Row:
+    """Correlation in the first k components, and how alike they rank the targets as 50 do."""
+    from scipy.stats import spearmanr
+
+    from shesha.bio.analysis import beside_fakes, correlation
+    from shesha.coherence import coherence_by_group
+
+    score, _, k = setting.partition(" in ")
+    labels = screens.papalexi().obs["target"].to_numpy()
+    table, fifty = (
+        coherence_by_group(screens.components()[:, :n], labels, screens.CONTROL, n_draws=0).to_frame()
+        for n in (int(k), 50)
+    )
+    rho = correlation(table, y=score)
+    fakes = screens.fake_targets(int(k), 100)
+    fake = beside_fakes(table, fakes, lambda one: correlation(one, y=score, n_bootstrap=0).rho)
+    alike = {
+        f"rank_{name}": float(spearmanr(table[name], fifty[name].loc[table.index]).statistic)
+        for name in (score, "magnitude")
+    }
+    return {
+        **{"rho": rho.rho, "rho_low": rho.low, "rho_high": rho.high},
+        **{"chance": fake.chance, "fake_low": fake.low, "fake_high": fake.high, "fake_p": fake.p_value},
+        **{"rank_score": alike[f"rank_{score}"], "rank_magnitude": alike["rank_magnitude"]},
+    }
+
+
+def _seeds(data: str, setting: str) -> Row:
+    """Fifteen seeds: of all cells, where nothing is random, and of 80 % of the cells."""
+    from shesha.bio.analysis import seed_ablation
+
+    labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
+    share = 1.0 if setting == "all cells" else 0.8
+    found = seed_ablation(X, labels, screens.CONTROL, share=share, n_bootstrap=0)
+    rho = np.array([one["rho"] for one in found.correlations.values()])
+    return {"rho": float(rho.mean()), "rho_sd": float(rho.std()), "rank_score": found.consistency["coherence"]["min"]}
+
+
+def _left_out(data: str, setting: str) -> Row:
+    """Leave out each target in turn."""
+    from shesha.bio.analysis import influence
+
+    found = influence(screens.targets().to_frame(), y=setting)
+    most, least = found.iloc[0], found.iloc[-1]
+    return {
+        **{"rho_low": float(found.rho_without.min()), "rho_high": float(found.rho_without.max())},
+        **{"helpful": str(most.name), "helpful_change": float(most.change)},
+        **{"harmful": str(least.name), "harmful_change": float(least.change)},
+    }
+
+
+def _quartiles(data: str, setting: str) -> Row:
+    """Most and least discordant quarter of the targets, beside those of fakes."""
+    from shesha.bio.analysis import discordance_quartiles, discordances
+
+    def ratios(one: pd.DataFrame) -> tuple[float, float, float]:
+        found = discordance_quartiles(one, y=setting)
+        first, last = (cast(Any, found.loc[name]) for name in ("Q1", "Q4"))
+        score, magnitude = (last[f"{name}_sd"] / first[f"{name}_sd"] for name in (setting, "magnitude"))
+        return float(score), float(magnitude), float(last["median_n"] / first["median_n"])
+
+    real, fakes = screens.targets().to_frame(), screens.fake_targets()[:100]
+    found, fake = ratios(real), np.median([ratios(one) for one in fakes], axis=0)
+    ordered = discordances(real, y=setting).sort_values()
+    names = ("sd_score", "sd_magnitude", "median_n")
+    return {
+        **{f"{name}_ratio": value for name, value in zip(names, found, strict=True)},
+        **{f"{name}_fake": float(value) for name, value in zip(names, fake, strict=True)},
+        "far_not_alike": ", ".join(ordered.index[::-1][:4]),
+        "alike_not_far": ", ".join(ordered.index[:4]),
+    }
+
+
+def _mixed(data: str, setting: str) -> Row:
+    """Slopes of magnitude, size and spread, beside their mean in fakes."""
+    from shesha.bio.analysis import mixed_model
+
+    score, _, how = setting.partition(", ")
+    options: dict[str, Any] = {"centre": how == "centred"}
+    model = mixed_model(screens.both(), score, **options)
+    found: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
+    fakes = [mixed_model(one, score, **options) for one in screens.fakes_of_both()[:25]]
+    for place, effect in enumerate(model.effects):
+        name = effect.predictor.replace(" ", "_")
+        found |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
+        found |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
+        found[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
+    return found
+
+
+def _pooled(data: str, setting: str) -> Row:
+    """Both data sets in one correlation, raw or on one scale, beside fakes."""
+    from shesha.bio.analysis import pooled_correlations
+
+    score, _, scaled = setting.partition(", ")
+
+    def rho(one: pd.DataFrame, n_bootstrap: int) -> Any:
+        return pooled_correlations(one, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
+
+    found = rho(screens.both(), 2000)
+    fakes = np.array([rho(one, 0).rho for one in screens.fakes_of_both()])
+    return {
+        **{"rho": float(found.rho), "rho_low": float(found.low), "rho_high": float(found.high)},
+        "chance": float(fakes.mean()),
+        "fake_low": float(np.quantile(fakes, 0.025)),
+        "fake_high": float(np.quantile(fakes, 0.975)),
+        "fake_p": float((1 + (fakes >= found.rho).sum()) / (1 + len(fakes))),
+    }
+
+
+def _null_model(data: str, setting: str) -> Row:
+    """The paper's three correlations among Gaussian cells, and magnitude with coherence at one level of noise."""
+    from shesha.bio.analysis import correlation, null_model
+
+    table = null_model(500, **NULL_MODELS[setting])
+    found: Row = {}
+    for name, x, given in (("magnitude", "magnitude", ()), ("snr", "snr", ()), ("partial", "magnitude", ("snr",))):
+        rho = correlation(table, x, given=given, n_bootstrap=1000)
+        found |= {f"{name}_rho": rho.rho, f"{name}_low": rho.low, f"{name}_high": rho.high}
+    within = [correlation(own, n_bootstrap=0).rho for _, own in table.groupby("noise")]
+    return {**found, "within_noise": float(min(within))}
+
+
+PARTS: Mapping[str, Callable[[str, str], Row]] = {
+    "group": _group,
+    "counts": _counts,
+    "reading": _reading,
+    "size": _size,
+    "fewer cells": _fewer_cells,
+    "method": _method,
+    "given": _given,
+    "confound": _confound,
+    "components": _components,
+    "seeds": _seeds,
+    "left out": _left_out,
+    "quartiles": _quartiles,
+    "mixed": _mixed,
+    "pooled": _pooled,
+    "null model": _null_model,
+}

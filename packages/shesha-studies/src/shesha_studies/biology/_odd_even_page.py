@@ -1,0 +1,219 @@
+"""The page on odd and even trials: tables, checks and the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published import Answers, against, claim
+from shesha.studies.rates import binomial_limits
+from shesha_studies.biology._recordings import beyond, over_sessions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WAVE, EVEN, UNEVEN = "slow wave", "untuned, equal numbers", "untuned, numbers of a session"
+_SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unbiased cosine"}
+_EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
+
+
+def page_of(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Return the page of all rows."""
+    recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
+    wave, still = rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
+    shows = "False positives under slow drift; scores of untuned neurons; recorded areas beside two kinds of chance"
+    picture = Picture("odd_even", _drawn(recorded, wave, still), shows)
+    tables = (
+        ("Recorded areas, by how trials are halved", _recorded(recorded)),
+        ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
+        ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
+    )
+    checks = against(published, _claims(recorded, wave, still))
+    return Page(_answer(recorded, wave, still), tables, (picture,), _NOTES, checks)
+
+
+def _splits(rows: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(rows.split))
+
+
+def _recorded(rows: pd.DataFrame) -> Any:
+    import pandas as pd
+
+    lines = []
+    for split in _splits(rows):
+        own = rows[rows.split == split].dropna(subset=["value"])
+        mean, low, high = over_sessions(own, "value")
+        free = int((own.free_p <= 0.05).sum())
+        lines.append(
+            {
+                "trials": split,
+                "areas": len(own),
+                "mean, interval over sessions": f"{mean:.3f} [{low:.2f}, {high:.2f}]",
+                "shifted": float(own.value_chance.mean()),
+                "above": beyond(own, "value")[0],
+                "shuffled": float(own.free_chance.mean()),
+                "above shuffled": free,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _rates(rows: pd.DataFrame) -> Any:
+    import pandas as pd
+
+    lines = []
+    for split in _splits(rows):
+        own = rows[rows.split == split]
+        low, high = binomial_limits(0.05, len(own))
+        rates = {name: float((own[p] <= 0.05).mean()) for name, p in _NULLS.items()}
+        lines.append({"halves": split, "runs": len(own), **rates, "95 % of 5 %": f"{low:.2f} to {high:.2f}"})
+    return pd.DataFrame(lines)
+
+
+_NULLS = {"conditions shuffled": "free_p", "circular shifts": "value_p"}
+
+
+def _numbers(rows: pd.DataFrame) -> Any:
+    return rows.groupby("data", sort=False)[list(_SCORES)].mean().rename(columns=_SCORES).reset_index()
+
+
+def _rate(rows: pd.DataFrame, split: str, p: str) -> float:
+    own = rows[rows.split == split]
+    return float((own[p] <= 0.05).mean()) if len(own) else float("nan")
+
+
+def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
+    return float(rows.loc[rows.split == split, column].mean())
+
+
+def _answer(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> str:
+    free, shift = (_rate(wave, "odd and even", p) for p in ("free_p", "value_p"))
+    scores = still.groupby("data").value.mean()
+    text = (
+        f"Slow drift alone makes {free:.0%} of untuned recordings stable at 5 % where conditions repeat and the null "
+        f"shuffles them ({shift:.0%} with circular shifts), and unequal numbers alone a score of "
+        f"{scores.get(UNEVEN, float('nan')):.2f} ({scores.get(EVEN, float('nan')):.2f} with equal ones)"
+    )
+    if not (recorded.split == _APART).any():
+        return text + "."
+    odd, apart = (_mean(recorded, split) for split in (_EQUAL, _APART))
+    return text + (
+        ". In the recordings it is the numbers: odd and even trials agree at "
+        f"{_mean(recorded, 'odd and even'):.2f} where "
+        f"shifted conditions have {_mean(recorded, 'odd and even', 'value_chance'):.2f}, and at {odd:.2f} with 4 "
+        "trials of "
+        f"each condition in either half; the first and the second half of the session, which share nothing slow, keep "
+        f"{apart:.2f} of that, so that at most {max(0.0, 1 - apart / odd):.0%} is slow."
+    )
+
+
+def _claims(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Answers:
+    answers: Answers = {}
+    free = _rate(wave, "odd and even", "free_p")
+    high = binomial_limits(0.05, int((wave.split == "odd and even").sum()))[1]
+    answers["independent"] = claim(
+        free <= high,
+        f"untuned neurons on a slow wave: {free:.0%} stable at 5 % against shuffled conditions",
+        "both halves share whatever is slow; where conditions repeat it sets them apart",
+    )
+    answers["shifts"] = claim(
+        all(_rate(wave, split, "value_p") <= high for split in _splits(wave)),
+        ", ".join(f"{split} {_rate(wave, split, 'value_p'):.0%}" for split in _splits(wave)),
+    )
+    means = still.groupby("data").value.agg(["mean", "sem"])
+    far = {name: means.loc[name, "mean"] / means.loc[name, "sem"] for name in means.index}
+    answers["zero"] = claim(
+        all(abs(one) < 3 for one in far.values()),
+        "; ".join(f"{name}: {means.loc[name, 'mean']:+.2f}" for name in means.index),
+        "conditions of few trials are far from all others in both halves; with equal numbers one half lacks what the "
+        "other has",
+    )
+    others = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy()
+    answers["equal numbers"] = claim(bool(np.max(others) < 0.05), f"at most {np.max(others):.3f}")
+    answers |= _of_recordings(recorded)
+    return answers
+
+
+def _of_recordings(recorded: pd.DataFrame) -> Answers:
+    answers: Answers = {}
+    known = set(recorded.split)
+    if not {_EQUAL, _APART} <= known:
+        return answers
+    odd, apart = (_mean(recorded, split) for split in (_EQUAL, _APART))
+    answers["not slow"] = claim(apart > 0.5 * odd, f"{odd:.3f}; first and second half of the session {apart:.3f}")
+    own = recorded[recorded.split == "odd and even"]
+    above, n = beyond(own, "value")
+    free = int((own.free_p <= 0.05).sum())
+    answers["reliable"] = claim(
+        above > 0.2 * n,
+        f"{own.value.mean():.2f}; above shifted conditions ({own.value_chance.mean():.2f}) in {above} of {n} areas, "
+        f"above shuffled ones in {free}",
+        "unequal numbers of trials give as much",
+    )
+    return answers
+
+
+def _drawn(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:
+    drawn, (left, middle, right) = figure(3, width=4.4, height=4.1)
+    splits = _splits(wave)
+    at = np.arange(len(splits))
+    for shift, (name, p) in enumerate(_NULLS.items()):
+        rates = [_rate(wave, split, p) for split in splits]
+        left.bar(at + 0.38 * shift - 0.19, rates, width=0.36, color=PALETTE[shift], label=name)
+    left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
+    left.set_xticks(at, splits, rotation=25, ha="right")
+    left.set(ylabel="share called stable at 5 %", title="Untuned neurons on a slow wave")
+    left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
+    _untuned(middle, still)
+    _areas(right, recorded)
+    return drawn
+
+
+def _untuned(ax: Any, rows: pd.DataFrame) -> None:
+    at = np.arange(len(_SCORES))
+    for shift, (data, name) in enumerate(((EVEN, "equal numbers"), (UNEVEN, "numbers of a session"))):
+        own = rows.loc[rows.data == data, list(_SCORES)]
+        places = at + 0.2 * shift - 0.1
+        ax.errorbar(places, own.mean(), yerr=own.std(), fmt="os"[shift], color=PALETTE[shift], capsize=3, label=name)
+    ax.axhline(0, color="0.7", linewidth=0.8)
+    ax.set_xticks(at, ["all trials", "4 trials each", "WUC"])
+    ax.set(ylabel="score, one SD of 100 runs", title="Untuned neurons, 16 conditions")
+    ax.legend(frameon=False, fontsize="small")
+
+
+def _areas(ax: Any, rows: pd.DataFrame) -> None:
+    splits = _splits(rows)
+    at = np.arange(len(splits))
+    means: Sequence[tuple[float, float, float]] = [over_sessions(rows[rows.split == one], "value") for one in splits]
+    value, low, high = np.array(means).T
+    ax.errorbar(at, value, yerr=[value - low, high - value], fmt="o", color=PALETTE[0], capsize=3, label="areas")
+    for column, name, colour in (
+        ("value_chance", "conditions shifted", PALETTE[1]),
+        ("free_chance", "shuffled", PALETTE[2]),
+    ):
+        chance = [_mean(rows, one, column) for one in splits]
+        style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}
+        ax.plot(at, chance, label=f"chance: {name}", **style)
+    ax.axhline(0, color="0.7", linewidth=0.8)
+    ax.set_xticks(at, splits, rotation=40, ha="right", fontsize=7)
+    ax.set(ylabel="rank correlation of distances", title="Recorded areas")
+    ax.legend(frameon=False, fontsize="small")
+
+
+_NOTES = (
+    "The wave: eight neurons that follow a slow wave and no condition, 96 trials in 16 blocks of six of one condition. "
+    "Shuffling takes the repeats apart and calls the wave a geometry; circular shifts keep repeats and wave.",
+    "The numbers: Poisson counts of 28 neurons that know no condition, 254 trials of 16 conditions, shown equally "
+    "often "
+    "or as often as in one session (7 to 71 times).",
+    "Areas above chance are counted at 5 % (39 orders), uncorrected: one in twenty is chance. Contrasts hardly "
+    "repeat in "
+    "these sessions, so that shuffles and shifts count nearly the same areas there.",
+    "Whoever compares stabilities of trials should say `trials_per_half=`, name the null, and give all areas as many "
+    "neurons.",
+)

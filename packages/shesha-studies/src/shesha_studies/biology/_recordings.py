@@ -1,0 +1,136 @@
+"""Recordings of Steinmetz et al. (2019) that studies share: 18 sessions of four mice, one area at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from shesha.neuro import Session, session_table
+from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval, partial_rank_correlation
+from shesha.results import AreaLine
+from shesha.support.types import Array
+from shesha_studies.files import lines, place
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AREAS: Mapping[str, str] = {
+    "Cori 1": "ACA CA3 DG LS MOs SUB VISp",
+    "Cori 2": "CA1 POST VISl VISpm",
+    "Cori 3": "CA1 DG MG MRN NB POST SPF VISam VISp",
+    "Forssmann 4": "ACA CA1 DG LGd LSr MOs SUB TH VISa VISp VPL",
+    "Forssmann 5": "ACA CA1 DG MOs OLF ORB PL SUB VISa",
+    "Forssmann 6": "AUD CA1 SSp TH",
+    "Forssmann 7": "CA3 CP EPd LD PIR SSp VPL",
+    "Hench 8": "CA1 CA3 DG ILA LD LP MOs PL PO SUB TT VISa VISp",
+    "Hench 9": "CA1 CA3 LD LSr ORBm PL TH TT VISam VISl VPL",
+    "Hench 10": "CA1 DG GPe MB MRN POL POST SCm SCsg VISl VISp VISrl",
+    "Hench 11": "CP LSc MOp PT",
+    "Lederberg 12": "ACA CA1 DG LGd LH MD PL SUB VISam VISp",
+    "Lederberg 13": "ACA CA1 DG LGd MB MOs MRN MS PL RN SCm SCs VISam ZI",
+    "Lederberg 14": "CA1 MOs MRN ORB PAG RSP SCm SCs VISp",
+    "Lederberg 15": "BLA GPe LGd MB VPM ZI",
+    "Lederberg 16": "CA3 LGd MB SSp SSs TH",
+    "Lederberg 17": "LD MEA RT VPL VPM",
+    "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
+}
+"""Areas with 10 neurons at least, without those that belong to no area (root), of the sessions at hand."""
+FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
+CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
+EACH = 4
+"""Trials of each condition in either half, where numbers are made equal."""
+
+
+@cache
+def session(name: str) -> Session:
+    """Return responses of all neurons in the 400 ms after the stimulus, both contrasts, areas, whether it was right.
+
+    Raises
+    ------
+    Unreachable
+        If the recordings are not there.
+    """
+    mouse, number = name.split()
+    mice = {int(line["session"]): line["mouse"] for line in lines(FOLDER, "sessions.csv", source=_DEPOSIT)}
+    assert mice[int(number)] == mouse
+    with np.load(place(FOLDER, f"session{int(number):02d}.npz", source=_DEPOSIT)) as file:
+        contrasts = np.column_stack([file["contrast_left"], file["contrast_right"]])
+        correct = (file["feedback_type"] > 0).astype(float)
+        return Session(file["counts"].mean(axis=2, dtype=float), contrasts, file["brain_area"], correct, mouse)
+
+
+def one_area(name: str, area: str, *, nine: bool = False) -> Session:
+    """Return a session with the neurons of one area; with nine pairs of contrasts (none, weak, full) if asked for."""
+    whole = session(name)
+    own = np.asarray(whole.areas) == area
+    shown = as_nine(np.asarray(whole.conditions)) if nine else whole.conditions
+    return Session(np.asarray(whole.X)[:, own], shown, np.asarray(whole.areas)[own], whole.outcome, whole.animal)
+
+
+def as_nine(contrasts: Array) -> Array:
+    """Three contrasts on either side: none, weak (0.25 and 0.5), full.
+
+    Examples
+    --------
+    >>> as_nine(np.array([0, 0.25, 0.5, 1])).tolist()
+    [0.0, 1.0, 1.0, 2.0]
+    """
+    return np.asarray(np.ceil(1.9 * contrasts))
+
+
+def line_of(recorded: Session, **options: Any) -> AreaLine:
+    """Score the one area of a session as `session_table` does."""
+    (found,) = session_table({"": recorded}, by="region", seed=0, **options).lines
+    return found
+
+
+def numbers_of(line: AreaLine, score: str, called: str) -> dict[str, float]:
+    """Return a score, the mean and standard deviation of chance, and p, under a name."""
+    one = line.scores[score]
+    return {
+        called: one.value,
+        f"{called}_chance": one.null_mean,
+        f"{called}_sd": one.null_sd,
+        f"{called}_p": one.p_value,
+    }
+
+
+def with_regions(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the region of the paper's 13.6 and the mouse."""
+    from shesha.neuro import brain_region
+
+    mouse = rows.session.str.partition(" ")[0]
+    return rows.assign(region=[brain_region(area) for area in rows.area], mouse=mouse)
+
+
+def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]:
+    """Return a mean over areas with its interval over whole sessions, which are what is independent."""
+    known = rows.dropna(subset=[column])
+    values = known[column].to_numpy(dtype=float)
+    if not len(values):
+        return float("nan"), float("nan"), float("nan")
+    return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
+
+
+def associated(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
+    """Return a rank correlation over areas, its interval and p over whole sessions, and p as if areas were apart."""
+    known = rows.dropna(subset=[first, second, *given])
+    values = known[[first, second, *given]].to_numpy(dtype=float)
+
+    def score(own: Any) -> float:
+        return partial_rank_correlation(values[own, 0], values[own, 1], values[own, 2:])
+
+    whole, free = score(np.ones(len(values), dtype=bool)), len(values) - 2 - len(given)
+    (low, high), p = jackknife_correlation(score, known.session.tolist(), 0.95)
+    naive = 2 * student.sf(abs(whole) * np.sqrt(free / (1 - whole**2)), free)
+    return {"rho": whole, "low": low, "high": high, "p": p, "naive_p": float(naive)}
+
+
+def beyond(rows: pd.DataFrame, column: str) -> tuple[int, int]:
+    """Count the areas that are beyond chance at 5 %, uncorrected, and those with a value."""
+    known = rows.dropna(subset=[column])
+    return int((known[f"{column}_p"] <= 0.05).sum()), len(known)

@@ -1,0 +1,161 @@
+"""Single cells that studies share: a CRISPR screen, a stimulation, and control cells that pose as their groups."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Matrix
+from shesha_studies.files import place
+
+if TYPE_CHECKING:
+    import anndata
+    import pandas as pd
+
+TARGETS = (
+    *("ATF2", "BRD4", "CAV1", "CD86", "CMTM6", "CUL3", "ETV7", "IFNGR1", "IFNGR2", "IRF1", "IRF7", "JAK2", "MARCH8"),
+    *("MYC", "NFKBIA", "PDCD1LG2", "POU2F2", "SMAD4", "SPI1", "STAT1", "STAT2", "STAT3", "STAT5A", "TNFRSF14"),
+    "UBE2L6",
+)
+"""Of Papalexi et al. (2021)."""
+TYPES = ("B", "CD14+Mono", "CD4T", "CD8T", "Dendritic", "FCGR3A+Mono", "NK")
+"""Of Kang et al. (2018)."""
+CONTROL = "non-targeting"
+N_TABLES = 400
+"""Tables of fake groups that a number is put beside."""
+
+
+def _file(folder: str, where: str) -> Any:
+    return np.load(place(folder, f"{folder}.npz", source=where))
+
+
+@cache
+def papalexi() -> anndata.AnnData:
+    """All 20,729 cells, as the paper takes them, in 50 components of 299 genes."""
+    import anndata
+    import pandas as pd
+
+    with _file("papalexi2021", "GEO GSE153056") as file:
+        obs = pd.DataFrame({name: file[name] for name in ("target", "guide")})
+        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca50"].astype(float)})
+
+
+READINGS = ("median counts", "10,000 counts", "genes of unit variance")
+"""Ways to normalise: that of the data at hand, the usual one, and with genes scaled afterwards."""
+
+
+@cache
+def components(k: int = 100, reading: str = READINGS[0]) -> Matrix:
+    """Return the first k principal components of the screen's counts: scaled to one total, log1p, centred."""
+    from scipy import sparse
+
+    with _file("papalexi2021", "GEO GSE153056") as file:
+        parts = tuple(file[f"counts_{name}"] for name in ("data", "indices", "indptr"))
+        counts = sparse.csr_matrix(parts, shape=tuple(file["counts_shape"])).toarray().astype(float)
+    totals = counts.sum(axis=1, keepdims=True)
+    logs = np.log1p(counts / np.maximum(totals, 1) * (1e4 if reading == READINGS[1] else np.median(totals)))
+    logs -= logs.mean(axis=0)
+    if reading == READINGS[2]:
+        logs /= np.maximum(logs.std(axis=0), 1e-12)
+    values, axes = np.linalg.eigh(logs.T @ logs)
+    return np.asarray(logs @ axes[:, np.argsort(-values)[:k]])
+
+
+@cache
+def kang() -> anndata.AnnData:
+    """1,975 blood cells with and without interferon-beta, in 50 components of the source."""
+    import anndata
+    import pandas as pd
+
+    with _file("kang2018", "GEO GSE96583") as file:
+        obs = pd.DataFrame({name: file[name] for name in ("condition", "cell_type")})
+        return anndata.AnnData(obs=obs.set_index(obs.index.astype(str)), obsm={"X_pca": file["pca"].astype(float)})
+
+
+@cache
+def targets(method: str = "standard", n_draws: int = 999) -> Any:
+    """Return the coherence of every target beside its chance, with guides as the unit or not, as a CoherenceTable."""
+    from shesha import bio
+
+    return bio.coherence_table(papalexi(), "target", control=CONTROL, method=method, n_draws=n_draws)  # type: ignore[arg-type]
+
+
+@cache
+def by_guide() -> pd.DataFrame:
+    """The same with intervals over guides: cells of a guide are no replicates."""
+    from shesha import bio
+
+    return bio.coherence_test(papalexi(), "target", control=CONTROL, groups="guide", n_draws=0)
+
+
+@cache
+def types() -> Any:
+    """Return the coherence of the stimulated cells of each type against controls of the same type."""
+    from shesha import bio
+
+    options: dict[str, Any] = {"per": "cell_type", "null": "pooled", "n_draws": 999}
+    return bio.coherence_table(kang(), "condition", control="control", **options)
+
+
+@cache
+def control_cells(k: int | None = None) -> Matrix:
+    """Return the non-targeting cells, in the first k components."""
+    of_controls = (papalexi().obs["target"] == CONTROL).to_numpy()
+    rows = papalexi().obsm["X_pca"] if k is None else components()[:, :k]
+    return np.asarray(rows[of_controls])
+
+
+@cache
+def fake_targets(k: int | None = None, n_tables: int = N_TABLES) -> list[pd.DataFrame]:
+    """Return tables of control cells that pose as the 25 targets, in their sizes."""
+    from shesha.bio.analysis import fake_tables
+
+    sizes = papalexi().obs["target"].value_counts()
+    return fake_tables(control_cells(k), {name: int(sizes[name]) for name in TARGETS}, n_tables=n_tables, seed=1)
+
+
+@cache
+def fake_types(n_tables: int = 100) -> list[pd.DataFrame]:
+    """Return tables of the seven types with stimulation shuffled among the cells of each type."""
+    from shesha import bio
+
+    adata, rng = kang().copy(), np.random.default_rng(2)
+    condition, kind = (adata.obs[name].to_numpy() for name in ("condition", "cell_type"))
+    found = []
+    for _ in range(n_tables):
+        adata.obs["condition"] = shuffled_within(condition, kind, rng)
+        found.append(bio.coherence_test(adata, "condition", control="control", per="cell_type", n_draws=0))
+    return found
+
+
+def shuffled_within(labels: NDArray[Any], groups: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Shuffle labels among the rows of each group.
+
+    Examples
+    --------
+    >>> found = shuffled_within(np.array(list("aabb")), np.array([0, 1, 0, 1]), np.random.default_rng(0))
+    >>> sorted(found[[0, 2]].tolist()), sorted(found[[1, 3]].tolist())
+    (['a', 'b'], ['a', 'b'])
+    """
+    found = labels.copy()
+    for group in np.unique(groups):
+        own = np.flatnonzero(groups == group)
+        found[own] = labels[rng.permutation(own)]
+    return found
+
+
+def both(tables: list[pd.DataFrame] | None = None) -> pd.DataFrame:
+    """Return the two data sets in one table, or those that are given in their place."""
+    import pandas as pd
+
+    first, second = tables or [targets().to_frame(), types().to_frame()]
+    return pd.concat([first.assign(dataset="papalexi2021"), second.assign(dataset="kang2018")])
+
+
+@cache
+def fakes_of_both(n_tables: int = 100) -> list[pd.DataFrame]:
+    """Return tables of both data sets in which nothing moved."""
+    return [both([a, b]) for a, b in zip(fake_targets()[:n_tables], fake_types(n_tables), strict=True)]

@@ -1,0 +1,97 @@
+"""Do larger perturbations of cells move them more alike, beyond what group size does?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.studies.checks import DATA
+from shesha.studies.definition import study
+from shesha.studies.facts import Fact, Facts, rank_correlation
+from shesha.studies.page import Page
+from shesha_studies.biology import _screens as screens
+from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
+from shesha_studies.biology._crispr_page import page_of
+from shesha_studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIZES = ("10", "25", "50", "100", "400")
+COMPONENTS = ("10", "20", "30", "50", "100")
+SCALED = ("raw", "both", "magnitude")
+
+
+def _cells(part: str, settings: Sequence[str], data: str = SCREEN) -> list[dict[str, str]]:
+    return [{"part": part, "data": data, "setting": one} for one in settings]
+
+
+_EACH = [f"{score} given {given}" for score in SCORES for given in GIVEN]
+_QUICK = [
+    *_cells("size", SIZES),
+    *_cells("group", screens.TARGETS),
+    *_cells("group", screens.TYPES, STIMULATION),
+    *_cells("counts", ["cells"]),
+    *_cells("method", ["standard", "whitened"]),
+    *_cells("method", ["standard"], STIMULATION),
+    *_cells("given", _EACH),
+    *_cells("left out", SCORES),
+    *_cells("quartiles", SCORES),
+    *_cells("null model", list(NULL_MODELS), GAUSSIAN),
+]
+_FULL = [
+    *_QUICK,
+    *_cells("given", _EACH, BOTH),
+    *_cells("method", ["knn"]),
+    *_cells("reading", screens.READINGS),
+    *_cells("fewer cells", ["STAT1", "IRF1", "ATF2"]),
+    *_cells("confound", [f"{score} and {name}" for score in SCORES for name in ("n", "spread")]),
+    *_cells("confound", [f"{score} and {name}" for score in SCORES for name in ("n", "spread")], BOTH),
+    *_cells("components", [f"{score} in {k}" for score in SCORES for k in COMPONENTS]),
+    *_cells("seeds", ["all cells", "80 % of the cells"]),
+    *_cells("mixed", [f"{score}, {how}" for score in SCORES for how in ("centred", "as it is")], BOTH),
+    *_cells("pooled", [f"{score}, {one}" for score in SCORES for one in SCALED], BOTH),
+]
+
+
+@study(
+    "crispr",
+    paper="Geometric Stability, 3.4 and 12, Tables 59 to 74",
+    version=1,
+    full=_FULL,
+    quick=_QUICK,
+    published="crispr.csv",
+    on=DATA,
+    own_numbers=("perturbations simulated",),
+)
+def crispr(part: str, data: str, setting: str) -> Row:
+    """Do larger perturbations move cells more alike, beyond what the size of a group does to both numbers?
+
+    25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without interferon-beta
+    (Kang et al. 2018, no CRISPR); every number beside the same of control cells that pose as groups of the same sizes.
+    """
+    return PARTS[part](data, setting)
+
+
+@crispr.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Put the screen beside Tables 59 to 74, and beside groups in which nothing moved."""
+    assert published is not None
+    return page_of(rows, published)
+
+
+@crispr.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations of the screen beside control cells that pose as its targets, and of groups without an effect."""
+    found = Found(rows)
+    made = {}
+    for score in SCORES:
+        names = [f"{score}_{end}" for end in ("rho", "low", "high")]
+        made[score] = Fact(*(found.get(name, "method", "standard") for name in names))
+        made[f"{score}_p"] = Fact(found.get(f"{score}_p", "method", "standard"))
+        made[f"{score}_fakes"] = Fact(found.get(f"{score}_chance", "method", "standard"))
+    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
+    made["size"] = rank_correlation(found.get("rho", "confound", "coherence and n"), len(screens.TARGETS))
+    made["size_alone"] = Fact(few - many)
+    made["pairwise_size_alone"] = Fact(found.get("unbiased", "size", "10") - found.get("unbiased", "size", "400"))
+    return made

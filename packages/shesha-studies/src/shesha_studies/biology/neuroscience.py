@@ -1,0 +1,108 @@
+"""Do areas of the brain keep their geometry, do they drift, and does behaviour follow?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.neuro import Session, tertiles, trial_split
+from shesha.studies.checks import DATA
+from shesha.studies.definition import study
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page
+from shesha.studies.published import apart
+from shesha.support.types import Index, Matrix
+from shesha_studies.biology._neuroscience_claims import facts_of
+from shesha_studies.biology._neuroscience_page import page_of
+from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, with_regions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
+FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}
+"""Where all areas are scored with as many neurons."""
+SHRINKAGE = 0.1
+
+
+@study(
+    "neuroscience",
+    paper="Geometric Stability, 3.5 and 13, Tables 75 to 78",
+    version=1,
+    full=CELLS,
+    quick=[one for one in CELLS if one["session"] in ("Cori 1", "Forssmann 6", "Hench 11")],
+    published="neuroscience.csv",
+    on=DATA,
+)
+def neuroscience(session: str, area: str) -> dict[str, float | int]:
+    """Do areas of the brain keep the geometry of their responses, do they drift, and does behaviour follow?
+
+    Areas with 10 neurons or more of 18 sessions of four mice (Steinmetz et al. 2019): split of odd and even trials,
+    halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each beside chance.
+    """
+    own, nine = one_area(session, area), one_area(session, area, nine=True)
+    line = line_of(own, scores=FOUR, n_permutations=99)
+    drift = {"scores": ("centroid_drift",)}
+    free = line_of(own, **drift, n_permutations=500)
+    shifted = line_of(own, **drift, n_permutations=99, drift_null="shift")
+    splits = {"scores": ("trial_split",), "n_permutations": 99}
+    thirds = tertiles(own.X, n_permutations=0)
+    outcome = np.asarray(own.outcome)
+    half = len(outcome) // 2
+    return {
+        "n_trials": line.n_trials,
+        "n_conditions": line.n_conditions,
+        "n_neurons": line.n_neurons,
+        "rate": line.rate,
+        **numbers_of(line, "trial_split", "shesha"),
+        **numbers_of(line_of(nine, **splits), "trial_split", "nine"),
+        **numbers_of(line_of(own, **splits, trials_per_half=EACH), "trial_split", "equal"),
+        "few": line_of(own, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
+        .scores["trial_split"]
+        .value
+        if line.n_neurons >= FEW["n_neurons"]
+        else float("nan"),
+        **numbers_of(free, "centroid_drift", "drift"),
+        **numbers_of(shifted, "centroid_drift", "shifted"),
+        **numbers_of(line, "wuc", "wuc"),
+        "whitened": _whitened_split(own),
+        **numbers_of(line, "behaviour_coupling", "coupling"),
+        "early_middle": thirds.early_middle.observed,
+        "middle_late": thirds.middle_late.observed,
+        "accuracy": float(outcome.mean()),
+        "accuracy_change": float(outcome[half:].mean() - outcome[:half].mean()),
+    }
+
+
+def _whitened_split(own: Session) -> float:
+    """Odd and even trials after whitening with a shrinkage of 0.1: the other reading of the paper's WUC."""
+    X = np.asarray(own.X)
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    shown = np.unique(np.asarray(own.conditions), axis=0, return_inverse=True)[1].ravel()
+    found = trial_split(whitened(X, shown, SHRINKAGE), own.conditions, normalize=False, n_permutations=0)
+    return float(found.observed)
+
+
+def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
+    """Give the noise within conditions the same variance in all directions, after shrinking its covariance."""
+    means = np.stack([X[shown == code].mean(axis=0) for code in range(shown.max() + 1)])
+    residuals = X - means[shown]
+    noise = residuals.T @ residuals / (len(X) - len(means))
+    shrunk = (1 - shrinkage) * noise + shrinkage * np.trace(noise) / len(noise) * np.eye(len(noise))
+    values, axes = np.linalg.eigh(shrunk)
+    return np.asarray(X @ (axes / np.sqrt(np.maximum(values, 1e-12))) @ axes.T)
+
+
+@neuroscience.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Put areas, regions and drift beside Tables 75 to 78."""
+    assert published is not None
+    return page_of(rows, published)
+
+
+@neuroscience.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    lines, _ = apart(published)
+    return facts_of(with_regions(rows), lines.assign(published=lines.published.astype(float)))

@@ -1,0 +1,114 @@
+"""How much of the agreement of odd and even trials is slow drift, and how much unequal numbers?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.neuro import trial_split, wuc
+from shesha.studies.checks import DATA
+from shesha.studies.definition import study
+from shesha.studies.page import Page
+from shesha.support.types import Matrix, Vector
+from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, page_of
+from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEW = 20
+"""Neurons that every area is scored with where numbers are made equal."""
+HALVES: Mapping[str, Mapping[str, Any]] = {
+    "odd and even": {"how": "odd-even"},
+    "random": {"how": "random"},
+    "8 blocks": {"how": "blocks"},
+    "early and late": {"how": "blocks", "n_blocks": 2},
+}
+_EQUAL: Mapping[str, Any] = {"trials_per_half": EACH}
+_FEW: Mapping[str, Any] = {"n_neurons": FEW, "n_draws": 3, "n_splits": 8}
+SPLITS: Mapping[str, Mapping[str, Any]] = {
+    **HALVES,
+    "odd and even, 20 neurons": {"how": "odd-even", **_FEW},
+    "odd and even, 4 trials each": {"how": "odd-even", **_EQUAL},
+    "early and late, 4 trials each": {"how": "blocks", "n_blocks": 2, **_EQUAL},
+    "4 trials each, 20 neurons": {"how": "odd-even", **_EQUAL, **_FEW},
+}
+_RUNS = [str(run) for run in range(100)]
+
+
+def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> list[dict[str, str]]:
+    cells = [{"data": WAVE, "unit": run, "split": split} for split in HALVES for run in draws]
+    cells += [{"data": data, "unit": run, "split": "all"} for data in (EVEN, UNEVEN) for run in draws]
+    return cells + [{"data": one["session"], "unit": one["area"], "split": split} for split in splits for one in areas]
+
+
+@study(
+    "odd-even",
+    paper="new; Geometric Stability, 13.3 and 13.7",
+    version=1,
+    full=_grid(_RUNS, CELLS, list(SPLITS)),
+    quick=_grid(_RUNS[:20], [one for one in CELLS if one["session"] == "Hench 11"], list(HALVES)),
+    published="odd_even.csv",
+    on=DATA,
+)
+def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
+    """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?
+
+    Every area of 18 recorded sessions by eight ways to halve the trials, each beside conditions in any order and beside
+    conditions shifted along the session; and neurons that know no condition: those that follow a slow wave while
+    conditions repeat in a row, and those that are shown conditions equally and unequally often.
+    """
+    if data == WAVE:
+        return _of_wave(HALVES[split], int(unit))
+    if data in (EVEN, UNEVEN):
+        return _of_numbers(data == UNEVEN, int(unit))
+    own = one_area(data, unit)
+    if np.asarray(own.X).shape[1] < SPLITS[split].get("n_neurons", 0):
+        return {"value": float("nan")}
+    options = {"scores": ("trial_split",), "n_permutations": 39, **SPLITS[split]}
+    found = numbers_of(line_of(own, **options), "trial_split", "value")
+    free = numbers_of(line_of(own, **options, null="permute"), "trial_split", "free")
+    return {**found, "free_chance": free["free_chance"], "free_p": free["free_p"]}
+
+
+def _of_wave(options: Mapping[str, Any], seed: int) -> dict[str, float]:
+    """Halve trials of neurons that know nothing, beside both nulls."""
+    X, shown = slow_wave(np.random.default_rng([13, seed]))
+    asked = {**options, "n_splits": 6, "n_permutations": 19, "seed": seed}
+    shifted, free = (trial_split(X, shown, null=null, **asked) for null in ("shift", "permute"))
+    return {
+        "value": shifted.observed,
+        "value_chance": shifted.null_mean,
+        "value_p": shifted.p_value,
+        "free_chance": free.null_mean,
+        "free_p": free.p_value,
+    }
+
+
+def slow_wave(rng: np.random.Generator) -> tuple[Matrix, Vector]:
+    """Eight neurons that know no condition but follow a slow wave, and conditions that repeat six times in a row."""
+    drift, phase = 0.6 * rng.standard_normal((2, 8)), np.linspace(0, 6, 96)[:, None]
+    X = rng.poisson(np.exp(1 + drift[0] * np.sin(phase) + drift[1] * np.cos(phase)))
+    return X.astype(float), np.repeat(rng.permutation(np.tile(np.arange(4), 4)), 6)
+
+
+def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
+    """Score untuned neurons shown 16 conditions, equally often or as often as a session shows them."""
+    contrasts = np.asarray(session("Forssmann 5").conditions)
+    shown = np.unique(contrasts, axis=0, return_inverse=True)[1].ravel()
+    labels = shown if uneven else np.arange(len(shown)) % 16
+    rng = np.random.default_rng([17, seed])
+    X, order = rng.poisson(2, size=(len(shown), 28)), rng.permutation(len(shown))
+    return {
+        "value": trial_split(X, labels[order], n_permutations=0).observed,
+        "equal": trial_split(X, labels[order], trials_per_half=EACH, n_permutations=0).observed,
+        "wuc": wuc(X, labels[order], n_permutations=0).observed,
+    }
+
+
+@odd_even.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Count what is called stable, by split and null."""
+    return page_of(rows, published)

@@ -1,0 +1,121 @@
+"""How often intervals hold the mean over samples: of similarities, and of scores of one representation."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from shesha import measures
+from shesha.comparison.engine import Group, group_by_view
+from shesha.comparison.evidence import Evidence
+from shesha.measures import Measure
+from shesha.nulls import exchange
+from shesha.nulls.exchange import Exchange
+from shesha.results import Score
+from shesha.stability import registered_variants
+from shesha.stability.estimate import as_estimate
+from shesha.stability.evaluation import build_request, evaluate
+from shesha.support.types import Labels
+from shesha.views import Representation
+from shesha_studies.chance._populations import one, pair
+
+LEVELS = (0.9, 0.95)
+N_TRUTH = {"similarities": 200, "scores": 150}
+"""Other samples: their mean errs by less than a tenth of the deviation of one."""
+N_BOOTSTRAP = 100
+NAMES = (
+    "CKA; unbiased CKA; RV; DistCorr; RSA; RSMDiff; mutual kNN; Jaccard; CKNNA; CCA; SVCCA; PWCCA; LinReg; GULP; EOS; "
+    "subspace overlap; OrthProc; ProcDist; SoftCorr; HardCorr; MagDiff; ConcDiff; UnifDiff; IMD; MMD; "
+    "eigenspectrum similarity"
+)
+LABEL_SCORES = tuple(found.name for found in registered_variants().values() if found.audited and found.needs_labels)
+Ends = dict[str, list[tuple[float, float]]]
+
+
+@cache
+def _measures() -> tuple[list[Measure], list[Group]]:
+    chosen = [measures.get(name.strip()).with_seed(0) for name in NAMES.split(";")]
+    return chosen, group_by_view(chosen, {measure.name: [("X", "Y")] for measure in chosen})
+
+
+def _values(sides: list[Representation]) -> dict[str, float]:
+    """Value of each measure; NaN where the data cannot give it."""
+    found = {}
+    for measure in _measures()[0]:
+        try:
+            found[measure.name] = measure.compare_views(*(measure.look(side) for side in sides))
+        except Exception:
+            found[measure.name] = float("nan")
+    return found
+
+
+@cache
+def similarity_truth(data: str, n: int, d: int) -> dict[str, float]:
+    """Mean of each measure over samples that no interval is made of."""
+    samples = [pair(data, n, d, np.random.default_rng([0, i, n, d])) for i in range(N_TRUTH["similarities"])]
+    found = [_values([Representation.build(side) for side in sample]) for sample in samples]
+    return {name: float(np.mean([line[name] for line in found])) for name in found[0]}
+
+
+def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
+    """Ends of the intervals at both levels, of the measures that have one."""
+    sides = [Representation.build(side) for side in pair(data, n, d, np.random.default_rng([1, run, n, d]))]
+    evidence = [Evidence.draw(n, 19, 0.05, level, run) for level in LEVELS]
+    known, found = _values(sides), {}
+    for group in _measures()[1]:
+        table = np.array(list(evidence[0].score_subsets(group, group.measures, (sides[0], sides[1]))))
+        for measure, column in zip(group.measures, table.T, strict=True):
+            low, high = map(float, measure.bounds)
+            score = Score(measure.name, "", known[measure.name], measure.closer, low, high)
+            added = [made.add_interval(score, column) for made in evidence]
+            if score.has_value and np.isfinite(added[0].interval_low):
+                found[measure.name] = [(made.interval_low, made.interval_high) for made in added]
+    return found
+
+
+@cache
+def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
+    """Mean of each score over other samples and over partitions."""
+    samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
+    found = [_scored(data, n, d, told, score, [0, at, n, d], 10_000 + at, ends=False) for at in samples]
+    return {name: float(np.nanmean([line[name][0] for line in found])) for name in found[0]}
+
+
+def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
+    """Ends of the intervals of `estimate` at both levels, where they are finite."""
+    found = _scored(data, n, d, told, score, [1, run, n, d], run, ends=True)
+    return {
+        name: [(values[1], values[2]), (values[3], values[4])]
+        for name, values in found.items()
+        if np.isfinite(values).all()
+    }
+
+
+def _scored(
+    data: str, n: int, d: int, told: str, score: str, key: list[int], seed: int, *, ends: bool
+) -> dict[str, list[float]]:
+    """Value of each score, and the ends of its intervals."""
+    X, codes = one(data, n, d, np.random.default_rng(key))
+    labelled = score == "label scores"
+    design = None if told == "-" else _design(n, told.rstrip("="), codes)
+    pairs, found = 50_000 if n >= 1000 else None, {}
+    for variant in LABEL_SCORES if labelled else (score,):
+        request = build_request(
+            X,
+            codes if labelled else None,
+            variant,
+            {} if ends or labelled or pairs else {"n_draws": 4},
+            n_bootstrap=N_BOOTSTRAP if ends else 0,
+            pairs=pairs,
+            seed=seed,
+            design=design,
+        )
+        evidence = evaluate(request)
+        intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
+        found[variant] = [evidence.value, *(end for made in intervals for end in (made.low, made.high))]
+    return found
+
+
+def _design(n: int, told: str, codes: Labels) -> Exchange:
+    return exchange(n, groups=codes) if told == "groups" else exchange(n, blocks=codes)

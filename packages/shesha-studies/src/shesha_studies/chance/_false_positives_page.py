@@ -1,0 +1,248 @@
+"""The page of false positives: measures, scores of one representation, designs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.nulls import holm
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.rates import binomial_limits
+from shesha_studies.chance._rate_tables import dots, exact_limits, outside, pooled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCALED = ("row scale about an offset", "depth of counts")
+BY = ["score", "data", "design", "n"]
+DESIGNS = {"-": "", "row scale": ", keep row scale"}
+"""What a picture calls them, where not by their names."""
+TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
+"""Designs that do not allow for what the rows of these data have in common."""
+NOTES = (
+    "Each rate stands with the number of its runs and its exact 95 % limits, which miss a rate that is right in "
+    "one line of twenty. Lines of one kind of data share their draws in part, so that misses come together.",
+    "Bold, and orange in the picture: above the level even as one of so many lines of its table (exact binomial "
+    "test, Holm's correction at 5 %).",
+    "Measures: 19 permutations, so that the level is reached exactly; Gaussian, Student's t (3 degrees), Laplace "
+    "and two clusters whose members are independent in X and Y, with a quarter of, as many, and four times as "
+    "many features as rows. Cases count only where draws differ: with as many features as rows canonical "
+    "correlations have no value, and LinReg, GULP and EOS are at their bound in every draw. Measures that do not "
+    "look at which row is which (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum "
+    "similarity, stability difference) have no such null.",
+    "Clusters of rows: eight, with offsets of their own in X and in Y. Freely permuted they are significant "
+    "although X and Y are related through the clusters alone: say so with `blocks`, `groups`, `shift` or "
+    "`within`.",
+    "Power is a rate of one strength (a shared part with the variance of the noise, rank 4; for scores and "
+    "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
+    "Scores: one seed for all runs, as users have it. Rotations that favour agreement whatever the data would show "
+    "here, if the null were not made of the same ones.",
+    "Doubts: rates of 200 runs, not of p-values. Student's t, exact rank and sparse features were once called few "
+    "rows, copies and ties; a cluster of 6 % of the rows is a finding, not a scale of rows.",
+    "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
+    "subjects that take turns; only the design does.",
+)
+
+
+def page_of(rows: pd.DataFrame, level: float) -> Page:
+    """Make the page of all batches."""
+    nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
+    measures = _measures(nothing[nothing.part == "measures"])
+    scores, designs, groups = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs", "groups"))
+    tested = nothing[nothing.part != "doubts"]
+    tables = (
+        ("Measures", _measures_table(rows[rows.part == "measures"])),
+        ("Scores of one representation", _readable(scores, signal[signal.part == "scores"])),
+        ("Rows that depend on one another", _readable(designs, signal[signal.part == "designs"])),
+        ("Groups without an effect", _readable(groups, signal[:0])),
+        ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
+    )
+    return Page(
+        _answer(measures, scores, designs, tested, level) + _answer_of_doubts(rows, groups),
+        tables,
+        _pictures(measures, scores, designs, level),
+        NOTES,
+    )
+
+
+def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
+    """Pool all kinds of independent rows: one line per measure and number of rows."""
+    return pooled(nothing[nothing.data != "clusters of rows"], ["score", "n"])
+
+
+def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Rates by line, and whether each is above the level even as one of so many lines."""
+    from scipy.stats import binom
+
+    made = pooled(nothing, BY)
+    hits = (made.rate * made.runs).round()
+    return made.assign(above=holm(binom.sf(hits - 1, made.runs, level)) <= 0.05)
+
+
+def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    nothing, signal = own[own.truth == "nothing"], own[own.truth != "nothing"]
+    clustered = nothing[nothing.data == "clusters of rows"]
+    columns = {
+        f"{n} rows": pooled(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
+        for n in sorted(nothing.n.unique())
+    }
+    columns |= {f"clusters, {one}": pooled(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")}
+    columns["power, 64 rows"] = pooled(signal, ["score"])
+    made = pd.DataFrame({"measure": own.score.unique()})
+    for name, table in columns.items():
+        made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
+    return made
+
+
+def _cells(table: pd.DataFrame) -> list[str]:
+    """Rate with its limits and its runs."""
+    return [
+        f"{100 * line.rate:.1f} % ({100 * line['from']:.0f} to {100 * line['to']:.0f}) of {line.runs}"
+        for _, line in table.iterrows()
+    ]
+
+
+def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
+    """False positives beside power, where it was measured."""
+    made = lines[BY].rename(columns={"n": "rows"})
+    made["false positives"] = [
+        f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
+    ]
+    power = pooled(signal, BY)
+    known = dict(zip(power[BY].itertuples(index=False, name=None), _cells(power), strict=True))
+    made["power"] = [known.get(key, "-") for key in lines[BY].itertuples(index=False, name=None)]
+    return made
+
+
+def _answer(
+    measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, nothing: pd.DataFrame, level: float
+) -> str:
+    of = nothing[(nothing.part == "measures") & (nothing.data != "clusters of rows")]
+    hits, runs = int(of.hits.sum()), int(of.runs.sum())
+    low, high = exact_limits(hits, runs)
+    adequate = designs[~designs.design.isin(TOO_FREE)]
+    free = designs[designs.design == "free"]
+    failing = adequate[adequate.above]
+    named = "; ".join(_rates_by_rows(failing))
+    clustered = nothing[nothing.data == "clusters of rows"]
+    both = [_share(clustered[clustered.design == one]) for one in ("free", "blocks")]
+    scaled = nothing[nothing.data.isin(SCALED)]
+    scale = [_share(scaled[scaled.design == one]) for one in ("-", "row scale")]
+    return (
+        f"Where rows are independent, p-values of similarities keep their level: {100 * hits / runs:.1f} % "
+        f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
+        f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss it. Rows that depend on one "
+        f"another and are permuted freely do not: {both[0]} of unrelated clusters are called related (in `blocks`: "
+        f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of {len(adequate)} "
+        f"lines with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. "
+        f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
+        f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
+    )
+
+
+def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
+    """Name each score, kind of data and design once, with its rate for each number of rows."""
+    return [
+        f"{str(score).split('(')[0]}, {data}, `{design}`: "
+        + ", ".join(f"{100 * one.rate:.0f} % of {one.n} rows" for _, one in own.sort_values("n").iterrows())
+        for (score, data, design), own in lines.groupby(["score", "data", "design"], sort=False)
+    ]
+
+
+def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
+    """How often each doubt is raised about data that give no cause, and about data that do."""
+    found = pooled(own, ["truth", "data", "score"])
+    return found[["data", "score"]].assign(
+        **{
+            "the doubt would be": ["wrong" if one == "nothing" else "right" for one in found.truth],
+            "raised": _cells(found),
+        }
+    )
+
+
+def _answer_of_doubts(rows: pd.DataFrame, groups: pd.DataFrame) -> str:
+    """Say how often groups without an effect are called coherent, and how often doubts are wrong or missing."""
+    doubts = rows[rows.part == "doubts"]
+    if not len(doubts) or not len(groups):
+        return ""
+    wrong, right = (pooled(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
+    rare = right[right.rate == right.rate.min()].iloc[0]
+    often = wrong[wrong.rate == wrong.rate.max()].iloc[0]
+    return (
+        f" Groups that are a random part of their controls are called coherent in {_range(groups)} of runs. Doubts are "
+        f"raised without a cause in at most {100 * often.rate:.0f} % of runs ({often.data}), and where there is one in "
+        f"at least {100 * rare.rate:.0f} % ({rare.data})."
+    )
+
+
+def _others_above(scores: pd.DataFrame) -> str:
+    """Name the lines of independent features, of no common scale, that are above the level all the same."""
+    others = scores[(scores.design == "-") & ~scores.data.isin(SCALED)]
+    above = others[others.above]
+    named = "; ".join(f"{one.score}, {one.data}, {one.n} rows {100 * one.rate:.0f} %" for _, one in above.iterrows())
+    if not named:
+        return ""
+    return f" Of {len(others)} lines of other features {len(above)} are above the level ({named})."
+
+
+def _share(own: pd.DataFrame) -> str:
+    runs = int(own.runs.sum())
+    return f"{100 * own.hits.sum() / runs:.0f} %" if runs else "an unknown share"
+
+
+def _range(lines: pd.DataFrame) -> str:
+    if not len(lines):
+        return "an unknown share"
+    return " to ".join(dict.fromkeys(f"{100 * rate:.0f}" for rate in (lines.rate.min(), lines.rate.max()))) + " %"
+
+
+def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
+    few = measures[measures.n == measures.n.min()]
+    own, (ax,) = figure(width=5.2, height=5.6)
+    dots(ax, few, few.score, level)
+    ax.set(
+        xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
+    )
+    others, axes = figure(2, width=6.4, height=7.6)
+    for ax, table, title in (
+        (axes[0], scores, "scores of one representation"),
+        (axes[1], designs, "rows that depend on one another"),
+    ):
+        if len(table):
+            _by_rows(ax, table, level)
+        ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
+    return (
+        Picture("measures", own, "Rates of false positives of every measure with exact limits, about the level of 5 %"),
+        Picture(
+            "designs",
+            others,
+            "Rates of scores and of designs with exact limits, the fewest rows above in each line and larger dots for "
+            "more; orange lies above the level, as one of so many",
+        ),
+    )
+
+
+def _by_rows(ax: Any, table: pd.DataFrame, level: float) -> None:
+    """Draw a line for each score, kind of data and design; in it a dot for each number of rows, growing with it."""
+    low, high = binomial_limits(level, int(table.runs.median()))
+    ax.axvspan(low, high, color="0.9", zorder=0)
+    ax.axvline(level, color="0.5", linewidth=0.8, linestyle="--")
+    named = [
+        f"{one.score.split('(')[0]}: {one.data}{DESIGNS.get(one.design, f', {one.design}')}"
+        for _, one in table.iterrows()
+    ]
+    lines = list(dict.fromkeys(named))
+    for line, (_, own) in enumerate(table.groupby(named, sort=False)):
+        own = own.sort_values("n")
+        # The fewest rows on top, as in the table.
+        places = len(lines) - 1 - line + 0.22 * (np.arange(len(own))[::-1] - (len(own) - 1) / 2)
+        colours = [PALETTE[4] if above else PALETTE[0] for above in own.above]
+        ax.hlines(places, own["from"], own["to"], color=colours, linewidth=1.0)
+        ax.scatter(own.rate, places, s=4 + 2 * np.sqrt(own.n), color=colours, zorder=3)
+    ax.set_yticks(range(len(lines)), lines[::-1], fontsize=8)
+    ax.set_ylim(-0.7, len(lines) - 0.3)

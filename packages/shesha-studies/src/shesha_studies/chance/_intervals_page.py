@@ -1,0 +1,183 @@
+"""The page of intervals: coverage of similarities and of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha_studies.chance._coverage import LEVELS
+from shesha_studies.chance._rate_tables import exact_limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BY = ["part", "data", "n", "d", "told", "score"]
+FEWEST = 20
+"""Runs, below which a line says nothing and is left out."""
+ASKED = LEVELS[1]
+NOTES = (
+    "Each cell: percentage of runs whose interval held the mean over samples of as many rows, at 90 / 95 % "
+    "confidence, and in the second table the exact 95 % limits of the latter; bold where these lie below what was "
+    'asked. "-": the data give no value or no interval.',
+    "Similarities: `compare(..., calibrate=True)`; the value plus and minus a multiple of the standard deviation "
+    "of its values on 50 random subsets of four fifths of the rows (delete-d jackknife). Weak and strong: a "
+    "shared part of rank 4 with a quarter of, and four times, the variance of the noise; t(3): both from "
+    "Student's t; clusters: eight, at places of their own in X and in Y.",
+    "Scores of one representation: `estimate`, 100 resamples and 30 partitions (with 20,000 rows the analytic "
+    "interval of 50,000 random pairs), beside the mean over samples and partitions. A shared Gaussian part of "
+    "rank 4 and as much noise in each feature. Told: what `estimate` was given beside the rows. Random classes "
+    "are drawn with the rows, fixed ones have the same sizes in every sample; they differ, 1 to 4.",
+    "What would fool a reader: rows that depend on one another. Without `groups=`, rows of a donor count as rows "
+    "of their own, and intervals are far too narrow. Features that were not measured are not allowed for: no "
+    "interval here says what other features would give.",
+)
+FAILING = (
+    (
+        "60 x 44",
+        ("LinReg", "GULP", "EOS"),
+        "few more rows than features (60 x 44): four fifths of the rows fit almost perfectly, whichever they are, so "
+        "that regression spreads too little",
+    ),
+    (
+        "t(3)",
+        ("RSMDiff", "ProcDist", "eigenspectrum similarity", "LinReg"),
+        "rows far from the others (t(3)): a sample that has none cannot tell what they would do, and measures of sizes "
+        "suffer most",
+    ),
+    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so that its spread on fewer rows is too small"),
+    (
+        "",
+        ("UnifDiff",),
+        "UnifDiff of unscaled rows of many features is that of the one nearest pair, and its mean that of the one "
+        "sample with the nearest (60 x 30: from 1e-27 to 1e-12 over 200 samples), which no interval can hold; "
+        "comparisons note such rows",
+    ),
+)
+"""Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
+
+
+def page_of(rows: pd.DataFrame) -> Page:
+    """Make the page of all batches."""
+    lines = coverage_of(rows)
+    tables = (
+        ("Similarities", _wide(lines[lines.part == "similarities"])),
+        ("Scores of one representation", _long(lines[lines.part == "scores"])),
+    )
+    return Page(
+        _answer(lines),
+        tuple((title, table) for title, table in tables if len(table)),
+        (_picture(lines),),
+        (*NOTES[:2], *_failing(lines), *NOTES[2:]),
+    )
+
+
+def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
+    """Say where intervals of similarities hold the mean too rarely, and why, as far as these rows show it."""
+    low = lines[(lines.part == "similarities") & (lines["to"] < ASKED)]
+    seen = [_label(line) for _, line in low.iterrows()]
+    told = [
+        why
+        for data, measures, why in FAILING
+        if any(data in label and one in measures for label, one in zip(seen, low.score, strict=True))
+    ]
+    return (f"Where they fail: {'; '.join(told)}.",) if told else ()
+
+
+def coverage_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
+    import pandas as pd
+
+    return pd.DataFrame(list(_pooled(rows)))
+
+
+def _pooled(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    names = [column.removesuffix(" runs") for column in rows.columns if column.endswith(" runs")]
+    for key, own in rows.groupby(BY, sort=False):
+        for name in names:
+            known = own[own[f"{name} runs"] > 0]
+            runs = int(known[f"{name} runs"].sum())
+            if runs < FEWEST:
+                continue
+            inside = [round(float((known[f"{name} {level:.0%}"] * known[f"{name} runs"]).sum())) for level in LEVELS]
+            low, high = exact_limits(inside[1], runs)
+            found = dict(zip(BY, key, strict=True)) | {"score": name, "runs": runs}
+            yield found | {"at 90": inside[0] / runs, "at 95": inside[1] / runs, "from": low, "to": high}
+
+
+def _label(line: Any) -> str:
+    return f"{line.data}, {line.n:,} x {line.d}"
+
+
+def _wide(lines: pd.DataFrame) -> pd.DataFrame:
+    """One line per measure, one column per kind of data."""
+    import pandas as pd
+
+    made = pd.DataFrame({"measure": lines.score.unique()})
+    for _, own in lines.groupby(["data", "n", "d"], sort=False):
+        cells = {line.score: _cell(line) for _, line in own.iterrows()}
+        made[f"{_label(own.iloc[0])} ({own.runs.max()})"] = made.measure.map(cells).fillna("-")
+    return made
+
+
+def _cell(line: Any) -> str:
+    shown = f"{100 * line['at 90']:.0f} / {100 * line['at 95']:.0f}"
+    return f"**{shown}**" if line["to"] < ASKED else shown
+
+
+def _long(lines: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {
+                "rows": _label(line),
+                "told": "" if line.told == "-" else f"`{line.told}`",
+                "score": line.score,
+                "90 / 95": _cell(line),
+                "limits at 95": f"{100 * line['from']:.0f} to {100 * line['to']:.0f}",
+                "runs": line.runs,
+            }
+            for _, line in lines.iterrows()
+        ]
+    )
+
+
+def _answer(lines: pd.DataFrame) -> str:
+    parts = []
+    for part, what in (("similarities", "similarities"), ("scores", "scores of one representation")):
+        own = lines[lines.part == part]
+        if not len(own):
+            continue
+        low = own[own["to"] < ASKED]
+        worst = own.iloc[int(own["at 95"].to_numpy().argmin())]
+        parts.append(
+            f"95 % intervals of {what} hold the mean in {100 * own['at 95'].median():.0f} % of runs (median of "
+            f"{len(own)} kinds of data and scores; {len(low)} of these below 95 % beyond chance), in the worst case in "
+            f"{100 * worst['at 95']:.0f} % ({worst.score}, {_label(worst)}"
+            f"{'' if worst.told == '-' else ', ' + worst.told})"
+        )
+    narrow = float((lines["to"] < ASKED).mean())
+    return f"{'Mostly' if narrow < 0.2 else 'Not often enough'}: {'; '.join(parts)}."
+
+
+def _picture(lines: pd.DataFrame) -> Picture:
+    made, axes = figure(2, width=4.6, height=5.2)
+    for ax, part in zip(axes, ("similarities", "scores"), strict=True):
+        own = lines[lines.part == part]
+        names = list(dict.fromkeys(own.score))
+        for place, name in enumerate(reversed(names)):
+            found = own[own.score == name]
+            low = found["to"] < ASKED
+            ax.plot(found["at 95"], np.full(len(found), place), "o", markersize=4, color=PALETTE[0], alpha=0.6)
+            ax.plot(found["at 95"][low], np.full(int(low.sum()), place), "o", markersize=5, color=PALETTE[4])
+        ax.axvline(ASKED, color="0.5", linewidth=0.8, linestyle="--")
+        ax.set_yticks(range(len(names)), names[::-1], fontsize=7)
+        ax.set(xlabel="share of 95 % intervals that hold the mean", xlim=(-0.03, 1.03), title=part)
+    return Picture(
+        "coverage", made, "Coverage of 95 % intervals, one dot per kind of data; orange lies below 95 % beyond chance"
+    )

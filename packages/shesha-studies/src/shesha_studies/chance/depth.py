@@ -1,0 +1,194 @@
+"""Is the best of many layer pairs high because there are many?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.calibration import calibrate, calibrate_layers
+from shesha.charts import PALETTE
+from shesha.studies.definition import study
+from shesha.studies.facts import Fact, Facts, over_draws, rate
+from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.published import Answers, against, claim
+from shesha.studies.rates import rate_interval
+from shesha.support.types import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N, RATIO = 64, 8
+ALPHA = 0.05
+LAYERS = (2, 4, 8, 16, 32, 64, 128)
+
+
+def _grid(
+    layers: Sequence[int], aggregates: Sequence[str], kinship: Sequence[float], seeds: int
+) -> list[dict[str, Any]]:
+    names = ("layers", "aggregate", "kinship", "seed")
+    return [dict(zip(names, one, strict=True)) for one in product(layers, aggregates, kinship, range(seeds))]
+
+
+@study(
+    "depth",
+    paper="Null calibration, 6.2 and the depth confounder",
+    version=2,
+    full=[
+        *_grid(LAYERS[:5], ["max"], [0.0], 40),
+        *_grid(LAYERS[5:6], ["max"], [0.0], 12),
+        *_grid(LAYERS[6:], ["max"], [0.0], 4),
+        *_grid(LAYERS[:4], ["row_max", "top_k"], [0.0], 20),
+        *_grid(LAYERS[:5], ["max"], [0.9], 20),
+    ],
+    quick=_grid(LAYERS[:4], ["max"], [0.0], 12),
+    published="depth.csv",
+)
+def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, float]:
+    """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration undo it?
+
+    64 rows, 512 features, CKA, 99 permutations of all layers together; neighbouring layers share the given part of
+    their variance.
+    """
+    rng = np.random.default_rng([seed, layers, round(100 * kinship)])
+    a, b = (_model(layers, kinship, rng) for _ in range(2))
+    found = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
+    grid = np.array(found.grid)
+    i, j = (int(name) for name in found.best)
+    alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
+    return {
+        "raw": found.observed,
+        "calibrated": found.score,
+        "p_value": found.p_value,
+        "best_alone": alone.score,
+        "best_alone_p": alone.p_value,
+        "pair_mean": float(grid.mean()),
+        "pair_sd": float(grid.std(ddof=1)),
+    }
+
+
+def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix]:
+    """Layers of unit noise, each made of the last one and of noise of its own."""
+    made = [rng.standard_normal((N, RATIO * N))]
+    while len(made) < layers:
+        made.append(np.sqrt(kinship) * made[-1] + np.sqrt(1 - kinship) * rng.standard_normal((N, RATIO * N)))
+    return made
+
+
+@depth.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Draw the three maxima, and how often each is called significant."""
+    assert published is not None
+    rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
+    columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
+    table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
+    plain = _plain(table)
+    made, axes = figure(2)
+    first, last = plain.iloc[0], plain.iloc[-1]
+    axes[0].plot(plain.layers, plain.raw - first.raw, "o-", label="raw maximum, from its start")
+    axes[0].plot(plain.layers, plain.best_alone, "o-", label="best pair, calibrated alone")
+    axes[0].plot(plain.layers, plain.calibrated, "o-", label="maximum, calibrated")
+    axes[1].plot(plain.layers, plain.hit_alone, "o-", color=PALETTE[1], label="best pair alone")
+    axes[1].plot(plain.layers, plain.hit, "o-", color=PALETTE[2], label="maximum")
+    axes[1].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
+    axes[0].set(xlabel="layers of each model", ylabel="CKA")
+    axes[1].set(xlabel="layers of each model", ylabel="share with p <= 0.05", ylim=(-0.02, 1.02))
+    for ax in axes:
+        logarithmic(ax, plain.layers)
+        ax.legend(frameon=False, fontsize="x-small", loc="center right" if ax is axes[1] else "upper left")
+    of_max = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
+    low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
+    answer = (
+        f"{yes_if(last.raw > first.raw and of_max.calibrated.mean() < 0.01)}: "
+        f"the raw maximum rises by {last.raw - first.raw:.3f} from "
+        f"{int(first.layers)} to {int(last.layers)} layers, on a mean of "
+        f"{first.pair_mean:.2f} that the width alone makes. The "
+        f"best pair calibrated on its own is called significant in {100 * last.hit_alone:.0f} % of unrelated models of "
+        f"{int(last.layers)} layers, the calibrated maximum in {100 * of_max.hit.mean():.1f} % of all (95 % interval "
+        f"{100 * low:.1f} to {100 * high:.1f} %)."
+    )
+    notes = (
+        "The published curve of the calibrated best pair is that of its score; the p-value "
+        "shows how wrong it is: with 16 "
+        "layers and more some pair out of hundreds is always significant on its own.",
+        "Layers of the plain cells are independent. With neighbouring layers that share 0.9 "
+        "of their variance the maximum "
+        "still rises, more slowly.",
+    )
+    picture = Picture("depth", made, "Maxima over layer pairs of unrelated models against depth, and false positives")
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table, of_max)))
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The maximum of independent layers."""
+    return table[(table["aggregate"] == "max") & (table.kinship == 0)]
+
+
+def _judged(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
+    answers: Answers = {}
+    plain = _plain(table)
+    first, last = plain.iloc[0], plain.iloc[-1]
+    depths = f"L = {int(first.layers)} to {int(last.layers)}"
+    most = plain.calibrated.max()
+    answers["naive"] = claim(
+        bool(last.best_alone > 5 * most), f"{first.best_alone:.4f} to {last.best_alone:.4f}, {depths}", "no rise"
+    )
+    low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
+    answers["level"] = claim(
+        low <= ALPHA, f"{100 * low:.1f} to {100 * high:.1f} % at 5 %", "more models reach the level"
+    )
+    others = table[(table["aggregate"] != "max")]
+    if not others.empty:
+        ends = others.groupby("aggregate").raw.agg(["first", "last"])
+        answers["aggregates"] = claim(
+            bool((ends["last"] > ends["first"]).all() and others.calibrated.max() < 0.01),
+            ", ".join(f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
+            + f"; calibrated at most {others.calibrated.max():.4f}",
+            "an aggregate behaves otherwise",
+        )
+        kin = table[table.kinship > 0]
+        free = plain[plain.layers.isin(kin.layers)]
+        slower = kin.raw.iloc[-1] < free.raw.iloc[-1]
+        answers["kin"] = claim(
+            bool(slower and kin.raw.iloc[-1] > kin.raw.iloc[0]),
+            f"{kin.raw.iloc[0]:.4f} to {kin.raw.iloc[-1]:.4f} (independent layers: {free.raw.iloc[-1]:.4f})",
+            "no such rise",
+        )
+    answers |= _extremes(plain)
+    return answers
+
+
+def _extremes(plain: pd.DataFrame) -> Answers:
+    """Beside the bound of Proposition 6 and the mean of extremes of Gaussian scores."""
+    answers: Answers = {}
+    logs = np.log(plain.layers.to_numpy(dtype=float) ** 2)
+    above = (plain.raw - plain.pair_mean).to_numpy() / plain.pair_sd.to_numpy()
+    answers["bound"] = claim(
+        bool((above <= 3 * np.sqrt(logs)).all()),
+        f"at most {(above / np.sqrt(logs)).max():.2f} sigma sqrt(log M)",
+        "above it",
+    )
+    expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
+    off = float(np.abs(above[-3:] - expected[-3:]).max())
+    answers["extreme"] = claim(
+        off < 0.5, f"within {off:.2f} sigma for the three deepest", "pairs that share a layer depend on one another"
+    )
+    return answers
+
+
+@depth.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
+    own = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
+    few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
+    deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
+    rise = over_draws(many.raw - few.raw.mean())
+    return {
+        "rise": rise,
+        "calibrated": Fact(float(own.groupby("layers").calibrated.mean().max())),
+        "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
+        "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
+    }

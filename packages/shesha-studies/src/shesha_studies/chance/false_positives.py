@@ -1,0 +1,187 @@
+"""How often do p-values call nothing something, where rows are independent and where they are not?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha import measures
+from shesha.calibration import calibrate
+from shesha.stability import chance
+from shesha.studies.definition import study
+from shesha.studies.page import Page
+from shesha_studies.chance import _doubtful as doubtful
+from shesha_studies.chance import _unrelated as unrelated
+from shesha_studies.chance._false_positives_page import SCALED, page_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL, RUNS, BATCHES = 0.05, 20, 10
+PERMUTATIONS = {"measures": 19, "scores": 39, "designs": 39}
+"""The smallest numbers at which the level can be reached exactly, and twice that."""
+SPLIT, ROTATED = "feature_split", "basis_averaged_split"
+FEATURES = ("Gaussian", "unequal scales", "heavy tails", "sparse, 10 %", "spike counts, mean 0.06")
+KNOWN = ("a known batch", "a known number")
+NOTHING, SIGNAL = "nothing", "signal"
+
+
+def _measures() -> Iterator[dict[str, Any]]:
+    """Every measure with a null: kinds of independent rows, clusters of rows, a shared part."""
+    names = [name for name in measures.names() if measures.get(name).paired]
+    for score in [*names, "CKA(kernel=rbf)"]:
+        for n in (64, 256):
+            for data in unrelated.CLOUDS:
+                for d in (n // 4, n, 4 * n):
+                    yield _cell("measures", score, data, "free", n, d, NOTHING, 0)
+        for batch in range(BATCHES):
+            for design in ("blocks", "free"):
+                yield _cell("measures", score, "clusters of rows", design, 64, 16, NOTHING, batch)
+            yield _cell("measures", score, "Gaussian", "free", 64, 16, SIGNAL, batch)
+
+
+def _scores() -> Iterator[dict[str, Any]]:
+    """Scores of one representation against halves that are matched anew, or permuted features."""
+    kinds = [(SPLIT, data, keep) for data in SCALED for keep in ("-", "row scale")]
+    kinds += [(score, data, "-") for score in (SPLIT, ROTATED) for data in FEATURES]
+    for score, data, design in kinds:
+        d = 200 if data == SCALED[1] else 64 if data.startswith("sparse") else 128 if data.startswith("spike") else 32
+        for n in (20, 50, 200):
+            for truth in (NOTHING, SIGNAL):
+                for batch in range(BATCHES):
+                    yield _cell("scores", score, data, design, n, d, truth, batch)
+
+
+def _designs() -> Iterator[dict[str, Any]]:
+    """Rows that depend on one another, and exchanges that allow for it or do not."""
+    kinds = [
+        (score, data, "covariates", n)
+        for score in ("CKA", "RSA(metric=euclidean)", "mutual kNN(k=5)")
+        for data in unrelated.KNOWN
+        for n in (20, 50, 200)
+        if data in KNOWN or not score.startswith("mutual")
+    ]
+    kinds += [
+        (score, "series: 0.5", "shift", n) for score in ("RSA(metric=euclidean)", "mutual kNN(k=5)") for n in (50, 200)
+    ]
+    exchanges = ("free", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25", "shift")
+    for phi in ("0.5", "0.9"):
+        for n in (64, 128, 447):
+            kinds += [("CKA", f"series: {phi}", one, n) for one in exchanges if (one, n) != ("stretches of 25", 64)]
+        kinds += [("CKA", f"8 sessions: {phi}", one, 64) for one in ("blocks", "blocks, shift")]
+    kinds += [("CKA", "20 groups: equal", one, 200) for one in ("free", "groups")]
+    kinds += [("CKA", "20 groups: of four sizes", one, 225) for one in ("free", "groups")]
+    kinds += [("CKA", "20 groups: all different", "equal_groups", 290)]
+    kinds += [("CKA", f"a number: {effect}", one, 400) for effect in ("0.3", "1") for one in ("free", "within")]
+    kinds += [("CKA", f"a number: {effect}", "within", n) for effect in ("1", "2") for n in (50, 200)]
+    kinds += [
+        (score, "a period", one, 200) for score in ("CKA", "mutual kNN(k=5)") for one in ("shift", "phase covariates")
+    ]
+    for score, data, design, n in kinds:
+        for truth in (NOTHING, SIGNAL):
+            # No design that fails its level has a power worth knowing.
+            if truth == NOTHING or (design in ("covariates", "shift") and (data in KNOWN or "known" not in data)):
+                for batch in range(BATCHES):
+                    yield _cell("designs", score, data, design, n, unrelated.WIDTH, truth, batch)
+
+
+def _groups() -> Iterator[dict[str, Any]]:
+    """Groups without an effect: a random part of controls of several kinds."""
+    for size in (150, 300, 450):
+        for batch in range(BATCHES):
+            yield _cell("groups", "coherence", f"{size} rows of", "-", doubtful.CONTROLS, 10, NOTHING, batch)
+
+
+def _doubts() -> Iterator[dict[str, Any]]:
+    """Data about which a doubt would be wrong, and data about which one should be raised."""
+    for truth, known in ((NOTHING, doubtful.WITHOUT_CAUSE), (SIGNAL, doubtful.WITH_CAUSE)):
+        for data in known:
+            for batch in range(BATCHES):
+                yield _cell("doubts", " or ".join(known[data][0]), data, "-", doubtful.ROWS, 0, truth, batch)
+
+
+def _cell(*values: Any) -> dict[str, Any]:
+    names = ("part", "score", "data", "design", "n", "d", "truth", "batch")
+    return dict(zip(names, values, strict=True))
+
+
+FULL = [*_measures(), *_scores(), *_designs(), *_groups(), *_doubts()]
+QUICK = [
+    one
+    for one in FULL
+    if one["batch"] < 2
+    and one["n"] <= 64
+    and (one["d"] <= 16 or one["part"] == "scores")
+    and one["score"] in ("CKA", "mutual kNN", SPLIT)
+]
+
+
+@study("false-positives", paper="new", version=1, full=FULL, quick=QUICK)
+def false_positives(
+    part: str, score: str, data: str, design: str, n: int, d: int, truth: str, batch: int
+) -> dict[str, Any]:
+    """Do p-values keep their level, and what do designs for dependent rows cost and buy?
+
+    A batch is twenty runs at level 0.05; no run counts where the data give every draw the same value.
+    """
+    p_value = _P_VALUES.get(part, _of_pair)
+    hits = runs = warned = 0
+    for run in range(batch * RUNS, (batch + 1) * RUNS):
+        rng = np.random.default_rng([71, n, d, run, len(data), len(score)])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                p = p_value(rng, part, score, data, design, n, d, truth == SIGNAL)
+            except ValueError as error:
+                return {"rate": float("nan"), "hits": 0, "runs": 0, "warned": 0, "reason": str(error)[:60]}
+        if p is None:
+            return {"rate": float("nan"), "hits": 0, "runs": 0, "warned": 0, "reason": "no draw differs"}
+        hits, runs, warned = hits + (p <= LEVEL), runs + 1, warned + bool(caught)
+    return {"rate": hits / runs, "hits": int(hits), "runs": runs, "warned": warned, "reason": ""}
+
+
+def _of_pair(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float | None:
+    """P-value of a similarity; none where draws do not differ."""
+    if part == "measures":
+        given = unrelated.clouds(rng, n, d, data, design, shared)
+    else:
+        given = unrelated.designed(rng, n, data, design, shared)
+    found = calibrate(**given, measure=score, n_permutations=PERMUTATIONS[part], alpha=LEVEL, seed=rng)
+    return found.p_value if found.null_sd > 1e-9 * abs(found.null_mean) else None
+
+
+def _of_matrix(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float:
+    """P-value of a score of one representation."""
+    X = unrelated.one_matrix(rng, n, data, shared)
+    keep = None if design == "-" else design
+    return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
+
+
+def _of_group(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float:
+    """P-value of a group that is a random part of its controls."""
+    return doubtful.group_p_value(rng, int(data.split()[0]))
+
+
+def _of_doubt(
+    rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
+) -> float:
+    """Return 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values."""
+    return 0.0 if doubtful.is_doubted(rng, data) else 1.0
+
+
+_P_VALUES: dict[str, Callable[..., float | None]] = {"scores": _of_matrix, "groups": _of_group, "doubts": _of_doubt}
+
+
+@false_positives.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Rates with their limits: measures, scores, designs."""
+    return page_of(rows, LEVEL)

@@ -1,0 +1,165 @@
+"""Are the formulas for what chance and width make of a score right?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.calibration import calibrate
+from shesha.measures import cka, mutual_knn
+from shesha.studies.definition import study
+from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.published import Answers, against, claim
+from shesha.support.types import Matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N, K, RHO = 64, 5, 0.5
+DRAWS = 100
+WIDTHS = (16, 64, 256, 1024, 4096)
+
+
+@study(
+    "null-baselines",
+    paper="Null calibration, propositions",
+    version=1,
+    full={"d": WIDTHS, "seed": range(4)},
+    quick={"d": WIDTHS[:4], "seed": [0]},
+    published="null-baselines.csv",
+)
+def null_baselines(d: int, seed: int) -> dict[str, float]:
+    """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions give them?
+
+    64 rows, five neighbours, 100 draws of independent data (20 of the widest two); and a shared signal with rho = 0.5.
+    """
+    rng = np.random.default_rng([seed, d])
+    n_draws = DRAWS if d <= WIDTHS[2] else DRAWS // 5
+    pairs = [tuple(rng.standard_normal((2, N, d))) for _ in range(n_draws)]
+    energy = [np.sum((_centred(X).T @ _centred(Y) / (N - 1)) ** 2) for X, Y in pairs]
+    overlaps = np.array([mutual_knn(X, Y, k=K, metric="euclidean") for X, Y in pairs])
+    common = np.concatenate([_common(X, Y) for X, Y in pairs])
+    X, Y = pairs[0]
+    p_values = [calibrate(X, Y, measure, n_permutations=99, seed=seed).p_value for measure in (cka, _exponential)]
+    return {
+        "energy": float(np.mean(energy)) / (d * d / (N - 1)),
+        "energy_error": float(np.std(energy) / np.sqrt(n_draws)) / (d * d / (N - 1)),
+        "overlap": float(overlaps.mean()),
+        "overlap_variance": float(overlaps.var(ddof=1)),
+        "common_variance": float(common.var(ddof=1)),
+        "p_value": p_values[0],
+        "p_of_exponential": p_values[1],
+        **_related(d, seed),
+    }
+
+
+def _centred(X: Matrix) -> Matrix:
+    return np.asarray(X - X.mean(axis=0))
+
+
+def _common(X: Matrix, Y: Matrix) -> Matrix:
+    """Count the common neighbours of each row by brute force."""
+    nearest = []
+    for side in (X, Y):
+        distances = np.linalg.norm(side[:, None] - side[None], axis=2) if side.shape[1] < 100 else _by_products(side)
+        np.fill_diagonal(distances, np.inf)
+        nearest.append(np.argsort(distances, axis=1)[:, :K])
+    return np.array([len(np.intersect1d(a, b)) for a, b in zip(*nearest, strict=True)])
+
+
+def _by_products(X: Matrix) -> Matrix:
+    squares = np.sum(X * X, axis=1)
+    return np.asarray(squares[:, None] + squares[None] - 2 * X @ X.T)
+
+
+def _exponential(X: Matrix, Y: Matrix) -> float:
+    """A strictly increasing map of CKA."""
+    return float(np.exp(5 * cka(X, Y)))
+
+
+def _related(d: int, seed: int) -> dict[str, float]:
+    """CKA of two representations that share part rho of their variance, raw and calibrated."""
+    rng = np.random.default_rng([1, seed, d])
+    U, V, W = rng.standard_normal((3, N, d))
+    X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * own for own in (V, W))
+    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"related_raw": found.observed, "related_adjusted": found.adjusted, "related_gated": found.score}
+
+
+@null_baselines.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Put means beside the formulas."""
+    assert published is not None
+    table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
+    made, axes = figure(2)
+    axes[0].errorbar(
+        table.d, table.energy, 2 * table.energy_error / np.sqrt(rows.seed.nunique()), fmt="o-", label="energy"
+    )
+    axes[0].plot(table.d, table.overlap * (N - 1) / K, "o-", label="overlap of neighbours")
+    axes[0].axhline(1, color="0.6", linewidth=0.8)
+    axes[0].set(xlabel="features", ylabel="mean / formula", ylim=(0.9, 1.1))
+    for name, label in (("raw", "raw"), ("adjusted", "less chance"), ("gated", "gated")):
+        axes[1].plot(table.d, table[f"related_{name}"], "o-", label=label)
+    axes[1].axhline(RHO**2, color="0.6", linewidth=0.8)
+    axes[1].set(xlabel="features", ylabel=f"CKA of related data (population: {RHO**2:g})", ylim=(0, 1))
+    for ax in axes:
+        logarithmic(ax, rows.d)
+        ax.legend(frameon=False, fontsize="small")
+    last = table.iloc[-1]
+    variance, formula = rows.common_variance.mean(), _anchor_variance()
+    answer = (
+        f"{yes_if(abs(table.energy.mean() - 1) < 0.05)}: "
+        f"energy and overlap of neighbours are {table.energy.mean():.3f} and "
+        f"{rows.overlap.mean() * (N - 1) / K:.3f} times their formulas, the variance of one row's common "
+        f"neighbours {variance / formula:.2f} times. With a shared signal of alignment {RHO**2:g} raw CKA "
+        f"reaches {last.related_raw:.2f} at {int(last.d)} features; less chance it is "
+        f"{last.related_adjusted:.2f}, gated {last.related_gated:.2f}."
+    )
+    notes = (
+        "The gap of width under a signal is taken off by centring on the null's mean; the gated score starts from the "
+        "threshold, and lies lower by the null's spread.",
+        (
+            f"Variance of mutual kNN: {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
+            "of independent rows."
+        ),
+    )
+    picture = Picture("null_baselines", made, "Means beside their formulas; CKA with a shared signal against the width")
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows, table)))
+
+
+def _anchor_variance() -> float:
+    return K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
+
+
+def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
+    off = (rows.energy - 1).abs() / rows.energy_error
+    answers["energy"] = claim(
+        bool(off.max() < 4), f"times {rows.energy.mean():.4f}, at most {off.max():.1f} errors off", "another mean"
+    )
+    overlap = rows.overlap.mean() * (N - 1) / K
+    answers["overlap"] = claim(bool(abs(overlap - 1) < 0.03), f"times {overlap:.3f}", "another mean")
+    anchor = rows.common_variance.mean() / _anchor_variance()
+    answers["anchor"] = claim(bool(abs(anchor - 1) < 0.05), f"times {anchor:.3f}", "another variance")
+    spread = rows.overlap_variance.mean() / (_anchor_variance() / (N * K * K))
+    answers["spread"] = claim(
+        bool(spread < 3), f"{spread:.2f} times that of independent rows", "rows depend on one another"
+    )
+    same = bool((rows.p_value == rows.p_of_exponential).all())
+    answers["monotone"] = claim(same, f"the same in all {len(rows)} cells", "p-values differ")
+    last = table.iloc[-1]
+    rises = bool((table.related_raw.diff().iloc[1:] > 0).all())
+    said = (
+        f"{table.related_raw.iloc[0]:.2f} to {last.related_raw:.2f} for {int(table.d.iloc[0])} to "
+        f"{int(last.d)} features"
+    )
+    answers["signal"] = claim(rises and bool(last.related_raw > 0.85), said, "it does not rise to 1")
+    gap = abs(last.related_adjusted - RHO**2)
+    answers["removed"] = claim(
+        bool(gap < 0.03),
+        f"less chance {last.related_adjusted:.3f}, gated {last.related_gated:.3f}; population {RHO**2:g}",
+        "something of the gap is left",
+    )
+    return answers

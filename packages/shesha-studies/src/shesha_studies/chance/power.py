@@ -1,0 +1,132 @@
+"""Does calibration still see what is shared?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.calibration import calibrate
+from shesha.studies.definition import study
+from shesha.studies.facts import Facts, over_draws, rate
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published import Answers, against, claim
+from shesha.studies.rates import rate_interval
+from shesha_studies.data import shared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHA, _POINT = 0.05, 1.645
+"""Level, and the point of the normal curve that belongs to it."""
+STRONG = 0.6
+MEASURES = ("CKA", "CKA(kernel=rbf)", "RSA", "DistCorr", "mutual kNN")
+STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2)
+
+
+def _grid(
+    measures: Sequence[str], ranks: Sequence[int], strengths: Sequence[float], seeds: Iterable[int]
+) -> list[dict[str, Any]]:
+    names = ("measure", "rank", "strength", "seed")
+    return [dict(zip(names, one, strict=True)) for one in product(measures, ranks, strengths, seeds)]
+
+
+@study(
+    "power",
+    paper="Null calibration, 6.1, statistical guarantees, right; SNR heat maps",
+    version=1,
+    full=[
+        *_grid(MEASURES, (1, 5, 10), STRENGTHS, range(20)),
+        # Unrelated pairs, for the rate of false alarms and the true null.
+        *_grid(MEASURES, (1,), (0.0,), range(20, 120)),
+    ],
+    quick={"measure": ["CKA", "mutual kNN"], "rank": [5], "strength": STRENGTHS, "seed": range(12)},
+    published="power.csv",
+)
+def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, float]:
+    """How strong must a shared signal be to be found, and does calibration cost sensitivity?
+
+    128 rows, 128 features of unit noise each, a shared signal of the given rank and standard deviation.
+    """
+    X, Y = shared(strength, 128, 128, rank, np.random.default_rng([seed, rank, round(100 * strength)]))
+    found = calibrate(X, Y, measure, n_permutations=99, seed=seed)
+    return {"raw": found.observed, "score": found.score, "p_value": found.p_value}
+
+
+@power.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
+    assert published is not None
+    rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    columns = ["raw", "score", "hit", "hit_known"]
+    table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
+    middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
+    made, axes = figure(3)
+    for ax, name in zip(axes, ("hit", "raw", "score"), strict=True):
+        for measure, own in middle.groupby("measure", sort=False):
+            found = own.groupby("strength")[name].mean()
+            ax.plot(found.index, found, "o-", markersize=3.5, label=measure)
+        ax.set(xlabel="strength of the shared signal (noise: 1)", ylim=(-0.03, 1.03))
+    for ax, title in zip(axes, ("share with p <= 0.05", "raw score", "calibrated score"), strict=True):
+        ax.set_ylabel(title)
+    axes[0].legend(frameon=False, fontsize="small")
+    found = {}
+    for measure, own in table.groupby("measure", sort=False):
+        strong = own[own.hit >= 0.9].groupby("rank").strength.min()
+        found[measure] = f"{strong.max():g}" if len(strong) == own["rank"].nunique() else "not within the grid"
+    none = rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])].hit
+    low, high = rate_interval(int(none.sum()), len(none))
+    signal = table[table.strength > 0]
+    answer = (
+        "Nine in ten pairs are found from a strength of "
+        + ", ".join(f"{least} ({name})" for name, least in found.items())
+        + f" on (the weakest over ranks; noise has 1), not fewer than by a threshold of the true null (mean difference "
+        f"{100 * (signal.hit - signal.hit_known).mean():+.1f} points); without a signal {100 * none.mean():.0f} % are "
+        f"({none.sum():.0f} of {len(none)} by {rows.measure.iloc[0]}; 95 % interval "
+        f"{100 * low:.0f} to {100 * high:.0f} %)."
+    )
+    notes = (
+        "The signal has the same variance whatever its rank: at equal strength a signal of "
+        "rank 1 is found first. Measures of "
+        "neighbours need more of it, the more so the higher the rank.",
+        "One draw of data serves all measures: false positives of the measures are not independent of one another.",
+    )
+    picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table)))
+
+
+def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add whether the raw score passes the 95 % point of a normal curve through the scores of unrelated pairs."""
+    null = rows[rows.strength == 0].groupby("measure").raw.agg(["mean", "std"])
+    limits = null["mean"] + _POINT * null["std"]
+    return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
+
+
+def _judged(table: pd.DataFrame) -> Answers:
+    answers: Answers = {}
+    means = table.groupby("strength").hit.mean()
+    steps = ", ".join(f"{100 * rate:.0f} % at {strength:g}" for strength, rate in means.items())
+    answers["rapid"] = claim(bool(means.iloc[-1] > 0.99 and means.loc[0.4] > 0.9), steps, "it rises slowly")
+    strong = table[table.strength >= STRONG]
+    alike = min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure"))
+    off = (strong.raw - strong.score).abs().max()
+    said = f"correlated {alike:.3f} and more over ranks and strengths from {STRONG} on, {off:.2f} apart at most"
+    answers["high"] = claim(alike > 0.9, said, "they differ")
+    weak = table[table.strength <= 0.1].score.max()
+    answers["low"] = claim(bool(weak < 0.02), f"means of at most {weak:.3f} up to strength 0.1", "more is left")
+    return answers
+
+
+@power.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds."""
+    rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    signal = rows[rows.strength > 0]
+    return {
+        "found": rate(int(signal.hit.sum()), len(signal)),
+        "found_by_known_null": rate(int(signal.hit_known.sum()), len(signal)),
+        "lost": over_draws(signal.hit_known - signal.hit),
+    }

@@ -1,0 +1,211 @@
+"""From which ratio of signal to noise on is something seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.calibration import calibrate
+from shesha.studies.definition import study
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
+from shesha.studies.published import Answers, against, claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+N, D = 128, 256
+LOST = 0.1
+"""Calibrated score below which a signal counts as lost."""
+STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+NOISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+RANKS = (1, 5, 10)
+PER_FACTOR, PER_ENTRY = "per factor", "in all"
+
+
+@study(
+    "snr",
+    paper="Null calibration, SNR heatmaps",
+    version=1,
+    full={
+        "power": [PER_FACTOR, PER_ENTRY],
+        "rank": RANKS,
+        "strength": STRENGTHS,
+        "noise": NOISES,
+        "seed": range(5),
+    },
+    quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
+    published="snr.csv",
+)
+def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict[str, float]:
+    """Where in the plane of signal and noise does calibrated CKA rise, and does the rank of the signal move the edge?
+
+    128 rows, 256 features, linear CKA, 200 permutations. The signal's factors have unit variance each ("per factor":
+    ten factors are ten times one), or together ("in all").
+    """
+    rng = np.random.default_rng([seed, rank, round(100 * strength), round(100 * noise), len(power)])
+    latent = rng.standard_normal((N, rank)) * (1.0 if power == PER_FACTOR else rank**-0.5)
+    X, Y = (strength * latent @ rng.standard_normal((rank, D)) + noise * rng.standard_normal((N, D)) for _ in range(2))
+    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"raw": found.observed, "score": found.score, "adjusted": found.adjusted, "p_value": found.p_value}
+
+
+@snr.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Draw both heat maps per rank, and find the edge of detection under both readings of the signal's size."""
+    assert published is not None
+    ranks = sorted(rows["rank"].unique())
+    planes = _planes(rows[rows.power == rows.power.iloc[0]])
+    made, axes = grid(2, len(ranks), width=3.1, height=2.3)
+    for column, rank in enumerate(ranks):
+        for line, name in enumerate(("raw", "score")):
+            heat(
+                axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
+            )
+    curves = _curves(rows, ranks)
+    import pandas as pd
+
+    edges = pd.Series({key: _edge(own) for key, own in rows.groupby(["power", "rank"], sort=False)})
+    edges.index.names = ["power", "rank"]
+    table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
+    answer = (
+        "Calibrated CKA rises where the signal is strong beside the noise, and only their "
+        "ratio counts. That signals of "
+        "higher rank are seen through more noise is a matter of their size: "
+        + "; ".join(
+            f"factors of unit variance {power}: noise / strength "
+            f"{', '.join(f'{one[rank]:.3g} (rank {rank})' for rank in ranks)}"
+            for power, one in ((name, edges[name]) for name in rows.power.unique())
+        )
+        + " at the edge."
+    )
+    notes = (
+        "The paper does not print n, d, or the size of a factor. Ten factors of unit "
+        "variance are ten times the power of "
+        "one: seen through more noise because they are more. With the same power in all, "
+        "spread over more directions, they "
+        "are seen through less noise.",
+        "CKA does not depend on the scale of the data: rows and columns of the heat maps hold the same numbers along "
+        "diagonals, up to the draw.",
+    )
+    pictures = (
+        Picture(
+            "snr",
+            made,
+            "Raw and calibrated CKA against noise and strength, by "
+            f"rank; factors of unit variance {rows.power.iloc[0]}",
+        ),
+        Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
+    )
+    return Page(answer, (("Edges of detection", table),), pictures, notes, against(published, _judged(rows, edges)))
+
+
+def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
+    """Mean scores, strengths down, noise to the right."""
+    found = {}
+    for rank in sorted(rows["rank"].unique()):
+        for name in ("raw", "score"):
+            plane = rows[rows["rank"] == rank].pivot_table(index="strength", columns="noise", values=name)
+            found[int(rank), name] = plane.sort_index(ascending=False)
+    return found
+
+
+def _curves(rows: pd.DataFrame, ranks: Sequence[int]) -> Figure:
+    """Scores against noise: strengths of one rank; ranks, by both readings."""
+    powers = list(rows.power.unique())
+    made, axes = figure(1 + len(powers), width=3.6, sharey=True)
+    one = rows[(rows.power == powers[0]) & (rows["rank"] == ranks[-1])]
+    lines(axes[0], one, "noise", "score", "strength")
+    axes[0].set(title=f"rank {ranks[-1]}", ylabel="calibrated CKA")
+    axes[0].legend(title="strength", frameon=False, fontsize="x-small")
+    middle = rows[rows.strength == 1.0]
+    for ax, power in zip(axes[1:], powers, strict=True):
+        lines(ax, middle[middle.power == power], "noise", "score", "rank", order=ranks)
+        ax.set(title=f"strength 1, unit variance {power}")
+        ax.legend(title="rank", frameon=False, fontsize="x-small")
+    for ax in axes:
+        ax.set(xlabel="noise")
+        logarithmic(ax, rows.noise)
+    return made
+
+
+def _edge(rows: pd.DataFrame) -> float:
+    """Ratio of noise to strength at which the mean calibrated score falls below 0.1, between the grid's points."""
+    means = rows.assign(ratio=rows.noise / rows.strength).groupby("ratio").score.mean()
+    below = int(np.argmax(means.to_numpy() < LOST)) if (means < LOST).any() else len(means) - 1
+    if below == 0:
+        return float(means.index[0])
+    x, y = np.log(means.index.to_numpy()[below - 1 : below + 1]), means.to_numpy()[below - 1 : below + 1]
+    return float(np.exp(x[0] + (y[0] - LOST) / (y[0] - y[1]) * (x[1] - x[0])))
+
+
+def _judged(rows: pd.DataFrame, edges: pd.Series[float]) -> Answers:
+    answers: Answers = {}
+    plain = rows[rows.power == PER_FACTOR]
+    means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
+    share = float((means.raw > 0.5).mean())
+    answers["raw"] = claim(
+        share > 0.75, f"above 0.5 in {100 * share:.0f} % of the cells", "raw scores are low in many cells"
+    )
+    ratio = means.noise / means.strength
+    loud, drowned = means[ratio <= 0.25].score.min(), means[ratio >= 32].score.max()
+    holds = bool(loud > 0.9 and drowned < 0.05) if (ratio >= 32).any() else None
+    answers["corner"] = claim(
+        holds, f"{loud:.2f} and more from strength / noise = 4 on, {drowned:.3f} at most below 1 / 32"
+    )
+    equal = PER_ENTRY in rows.power.unique()
+    said = "; ".join(
+        f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
+        for power in rows.power.unique()
+    )
+    answers["rank"] = claim(
+        bool(np.all(np.diff(edges[PER_ENTRY]) > 0)) if equal else None,
+        f"noise / strength at the edge, unit variance {said}",
+        "Ten factors of unit variance are ten times the power of one. At equal power in all "
+        "the order is the other way round.",
+    )
+    falls = means[means["rank"] > 0].pivot_table(index=["rank", "strength"], columns="noise", values="score")
+    rises = float(np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)))
+    answers["monotone"] = claim(rises < 0.02, f"largest rise of a mean {max(rises, 0.0):.3f}", "it rises somewhere")
+    reach = falls.gt(LOST).sum(axis=1).unstack("strength")
+    several = reach.shape[1] > 1
+    answers["stronger"] = claim(
+        bool((reach.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)) if several else None,
+        f"{int(reach.iloc[:, 0].max())} of {falls.shape[1]} noise levels at the weakest, "
+        f"{int(reach.iloc[:, -1].min())} at the strongest",
+        "not in order",
+    )
+    answers |= _decay(rows, equal)
+    end = means[means.noise == means.noise.max()].groupby("strength").score.max()
+    answers["floor"] = claim(
+        bool(drowned < 0.05) if (ratio >= 32).any() else None,
+        f"{drowned:.3f} at most where noise / strength is 32 or more; at noise "
+        f"{means.noise.max():g} still {end.iloc[-1]:.2f} "
+        f"for strength {end.index[-1]:g}",
+        "something is left",
+    )
+    return answers
+
+
+def _decay(rows: pd.DataFrame, equal: bool) -> Answers:
+    """How many doublings of the noise the score takes from 0.9 to 0.1."""
+    answers: Answers = {}
+    if not equal:
+        return answers
+    widths = {}
+    for (power, rank), own in rows.groupby(["power", "rank"]):
+        means = own.assign(ratio=own.noise / own.strength).groupby("ratio").score.mean()
+        x = np.log2(means.index.to_numpy())
+        high, low = (np.interp(-level, -means.to_numpy(), x) for level in (0.9, 0.1))
+        widths[power, rank] = low - high
+    both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
+    answers["gradual"] = claim(
+        all(line[0] < min(line[1:]) for line in both),
+        "doublings of noise from 0.9 to 0.1: "
+        + ", ".join(f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True)),
+        "ranks fall equally fast",
+    )
+    return answers

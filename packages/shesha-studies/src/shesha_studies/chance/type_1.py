@@ -1,0 +1,168 @@
+"""How often does calibration call unrelated data similar?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.calibration import calibrate
+from shesha.charts import PALETTE
+from shesha.studies.definition import study
+from shesha.studies.facts import Facts, rate
+from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.pictures import figure
+from shesha.studies.published import Answers, against, claim
+from shesha.studies.rates import binomial_limits, rate_interval
+from shesha.support.types import Matrix
+from shesha.support.warnings import CalibrationWarning
+from shesha_studies.data import noise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALPHA = 0.05
+NOISES = ("Gaussian", "Student's t")
+_CLUSTERS, _MEMORY = 8, 0.9
+DEPENDENT = {
+    "clusters, free": None,
+    "clusters, within blocks": "blocks",
+    "series, free": None,
+    "series, within blocks": "blocks",
+    "series, shifted": "shift",
+}
+"""Rows that depend on one another, and what is exchanged: eight clusters with offsets of their own; AR(0.9)."""
+
+
+def _grid(
+    measures: Sequence[str], kinds: Sequence[str], sizes: Sequence[int], ratios: Sequence[float], seeds: int
+) -> list[dict[str, Any]]:
+    names = ("measure", "kind", "n", "ratio", "seed")
+    return [dict(zip(names, one, strict=True)) for one in product(measures, kinds, sizes, ratios, range(seeds))]
+
+
+@study(
+    "type-1",
+    paper="Null calibration, 6.1, statistical guarantees, left",
+    version=1,
+    full=[
+        *_grid(["CKA", "SVCCA(components=10)", "RSA", "mutual kNN"], NOISES, [64, 128], [0.25, 1, 4], 60),
+        *_grid(["CKA"], list(DEPENDENT), [128], [0.125], 100),
+    ],
+    quick={"measure": ["CKA", "mutual kNN"], "kind": ["Gaussian"], "n": [64], "ratio": [0.25, 4], "seed": range(60)},
+    published="type-1.csv",
+)
+def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
+    """Does the share of unrelated pairs that are called similar stay at the level asked for?
+
+    n rows, ratio n independent features, 99 permutations, level 0.05.
+    """
+    rng = np.random.default_rng([seed, n, round(1000 * ratio), len(kind)])
+    shape = (n, max(8, round(ratio * n)))
+    if kind not in DEPENDENT:
+        X, Y = noise(kind, (2, *shape), rng)
+        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed).p_value}
+    X, Y = (_dependent(kind, shape, rng) for _ in range(2))
+    designs: dict[str | None, dict[str, Any]] = {
+        None: {},
+        "blocks": {"blocks": np.arange(n) // (n // _CLUSTERS)},
+        "shift": {"shift": True},
+    }
+    with warnings.catch_warnings():
+        # That the rows depend on one another is the point.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return {"p_value": calibrate(X, Y, measure, n_permutations=99, seed=seed, **designs[DEPENDENT[kind]]).p_value}
+
+
+def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> Matrix:
+    """Eight clusters one after the other, with offsets as large as the noise; or a stationary series."""
+    steps = rng.standard_normal(shape)
+    if kind.startswith("clusters"):
+        return np.asarray(steps + np.repeat(rng.standard_normal((_CLUSTERS, shape[1])), shape[0] // _CLUSTERS, axis=0))
+    rows = [steps[0]]
+    for step in steps[1:]:
+        rows.append(_MEMORY * rows[-1] + np.sqrt(1 - _MEMORY**2) * step)
+    return np.array(rows)
+
+
+@type_1.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Count rejections per configuration, with the limits of chance."""
+    assert published is not None
+    keys = ["measure", "kind", "n", "ratio"]
+    table = rows.assign(hit=rows.p_value <= ALPHA).groupby(keys, sort=False).hit.agg(["mean", "size"]).reset_index()
+    table = table.rename(columns={"mean": "rate", "size": "draws"})
+    free = table[~table.kind.isin(DEPENDENT)]
+    low, high = binomial_limits(ALPHA, int(free.draws.min()))
+    own = rows[~rows.kind.isin(DEPENDENT)]
+    hits = int((own.p_value <= ALPHA).sum())
+    interval = rate_interval(hits, len(own))
+    outside = int(((free.rate < low) | (free.rate > high)).sum())
+    made, axes = figure(2, width=4.8)
+    for place, (_, one) in enumerate(free.groupby("measure", sort=False)):
+        axes[0].scatter(np.full(len(one), place), one.rate, s=16)
+    axes[0].axhspan(low, high, color="0.9", zorder=0)
+    axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
+    axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique(), rotation=20, ha="right", fontsize="small")
+    bound = table[table.kind.isin(DEPENDENT)]
+    axes[1].barh(bound.kind, bound.rate, color=PALETTE[0])
+    axes[1].invert_yaxis()
+    axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
+    axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
+    axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
+    rates = bound.set_index("kind").rate
+    answer = (
+        f"{yes_if(interval[0] <= ALPHA)} for independent rows: {100 * hits / len(own):.1f} % of {len(own):,} unrelated "
+        "pairs reach p <= 0.05 (95 % "
+        f"interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f} %); {outside} of {len(free)} configurations lie "
+        f"outside {100 * low:.1f} to {100 * high:.1f} %, where 95 % of such rates lie by chance."
+        + (
+            ""
+            if rates.empty
+            else " Not for rows that depend on one another: "
+            + ", ".join(f"{100 * rate:.0f} % ({kind})" for kind, rate in rates.items())
+            + "."
+        )
+    )
+    notes = (
+        "Single configurations lie above 5 % by chance alone: at or below the level is a "
+        "statement about the expectation.",
+        "Blocks of consecutive rows do not make a series exchangeable: within a block rows "
+        "still follow one another. Turning "
+        "the series round keeps that, and holds if the series is long against its memory "
+        "(128 rows are short for AR(0.9)).",
+    )
+    picture = Picture(
+        "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
+    )
+    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _judged(rates)))
+
+
+def _judged(rates: pd.Series[float]) -> Answers:
+    answers: Answers = {}
+    if rates.empty:
+        return answers
+    percent = {kind: f"{100 * rate:.0f} %" for kind, rate in rates.items()}
+    worst = min(rates["clusters, free"], rates["series, free"])
+    answers["exchange"] = claim(
+        bool(worst > 0.2),
+        f"{percent['clusters, free']} (clusters), {percent['series, free']} (series) of unrelated pairs",
+        "not so",
+    )
+    return answers
+
+
+@type_1.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
+    hits = rows.p_value <= ALPHA
+    free = ~rows.kind.isin(DEPENDENT)
+    made = {"rate": rate(int(hits[free].sum()), int(free.sum()))}
+    for kind in DEPENDENT:
+        own = rows.kind == kind
+        if own.any():
+            made[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[own].sum()), int(own.sum()))
+    return made

@@ -1,0 +1,138 @@
+"""Do wide representations look similar whatever they hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.calibration import calibrate
+from shesha.studies.definition import study
+from shesha.studies.facts import Fact, Facts, over_draws, rate
+from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.published import against
+from shesha_studies.chance._width_claims import ALPHA, judged_width, rate_limits
+from shesha_studies.data import noise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GLOBAL = ("CKA", "CKA(kernel=rbf)", "RV", "DistCorr")
+LOCAL = ("mutual kNN", "cycle kNN", "CKNNA")
+CHEAP = (*GLOBAL, "SVCCA(components=10)", "RSA", *LOCAL)
+DEAR = ("CCA", "PWCCA", "Procrustes similarity", "Procrustes similarity(published=True)")
+RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
+KINDS = ("Gaussian", "Student's t", "Laplace")
+
+
+def _grid(
+    measures: Sequence[str], n: int, ratios: Sequence[float], seeds: int, kinds: Sequence[str] = KINDS
+) -> list[dict[str, Any]]:
+    names = ("measure", "kind", "n", "ratio", "seed")
+    return [dict(zip(names, one, strict=True)) for one in product(measures, kinds, (n,), ratios, range(seeds))]
+
+
+FULL = [
+    *_grid(CHEAP, 128, RATIOS, 6),
+    *_grid(DEAR, 128, RATIOS[:4], 3),
+    *_grid(DEAR[2:], 128, RATIOS[4:], 2),
+    *_grid(CHEAP, 512, RATIOS, 2, KINDS[:1]),
+    *_grid(("CKA", "RSA", "mutual kNN"), 1024, RATIOS[:5], 1, KINDS[:1]),
+    *_grid(("CKA", "mutual kNN"), 2048, RATIOS[:3], 1, KINDS[:1]),
+    *_grid(("CKA", "mutual kNN"), 4096, RATIOS[1:3], 1, KINDS[:1]),
+]
+
+
+@study(
+    "width",
+    paper="Null calibration, 6.1, Figure 3, and the full null drift results",
+    version=1,
+    full=FULL,
+    quick={
+        "measure": ["CKA", "RSA", "mutual kNN"],
+        "kind": ["Gaussian"],
+        "n": [128],
+        "ratio": RATIOS,
+        "seed": range(6),
+    },
+    published="width.csv",
+)
+def width(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
+    """Do raw scores of independent representations rise with their width, and calibrated ones not?
+
+    n rows of d = ratio n independent features; 200 permutations.
+    """
+    rng = np.random.default_rng([seed, n, round(1000 * ratio), KINDS.index(kind)])
+    X, Y = noise(kind, (2, n, max(12, round(ratio * n))), rng)
+    found = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    numbers = ("score", "threshold", "p_value", "centred", "z", "adjusted")
+    return {"raw": found.observed, **{name: float(getattr(found, name)) for name in numbers}}
+
+
+@width.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Draw raw and calibrated scores, count what calibration calls significant, and judge each description."""
+    assert published is not None
+    n = 512 if (rows.n == 512).any() else rows.n.min()
+    gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
+    made, axes = figure(2, sharey=True)
+    for ax, name, title in zip(axes, ("raw", "score"), ("raw", "calibrated"), strict=True):
+        lines(ax, gaussian, "ratio", name, "measure")
+        ax.set(xlabel=f"features per row, d / n (n = {n})", title=title)
+        logarithmic(ax, rows.ratio)
+    axes[0].set_ylabel("score of independent data")
+    axes[1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    table = (
+        rows.groupby(["measure", "kind", "n", "ratio"], sort=False)[["raw", "score", "adjusted", "z"]]
+        .mean()
+        .reset_index()
+    )
+    wide = gaussian[gaussian.ratio == gaussian.ratio.max()].groupby("measure", sort=False)
+    raw = wide.raw.mean()
+    named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
+    defined = rows.dropna(subset="p_value")
+    low, high = rate_limits(defined.p_value <= ALPHA)
+    highest = defined.groupby(["measure", "ratio"]).score.mean().max()
+    answer = (
+        f"{yes_if(raw.max() > 0.5 and highest < 0.02)}: "
+        f"at n = {n} and d / n = {gaussian.ratio.max():g} raw scores of unrelated data are "
+        + ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
+        + (
+            f"; calibrated, no mean of a measure at a width passes {highest:.3f}. {100 * low:.1f} to "
+            f"{100 * high:.1f} % of all cells reach p <= 0.05 (95 % interval of {len(defined):,})."
+        )
+    )
+    notes = (
+        "The paper prints no numbers for these figures; its descriptions are judged one by one below.",
+        (
+            "Canonical correlations are all 1 as soon as the features span all n - 1 dimensions of centred "
+            "rows: these cells have no score. The published peak and decay come from a ridge that is added to "
+            "the covariances: the larger d, the more directions it damps. PWCCA is 1 there for the same reason."
+        ),
+        "Procrustes: with rows that are scaled to size 1 the similarity of noise rises with the width as that of the "
+        "spectral measures; the published variant, 1 - d / ||Y||, is negative for noise.",
+        "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
+    )
+    picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, judged_width(rows)))
+
+
+@width.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Raw and calibrated scores of independent data, narrow and wide."""
+    known = rows.dropna(subset="p_value")
+    cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
+    tails = known[known.kind != "Gaussian"]
+    made = {
+        "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
+        "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
+        "calibrated": Fact(float(known.groupby(["measure", "ratio"]).score.mean().max())),
+        "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
+    }
+    if len(tails):
+        made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
+        made["tails_calibrated"] = Fact(float(tails.groupby(["measure", "ratio"]).score.mean().max()))
+    return made

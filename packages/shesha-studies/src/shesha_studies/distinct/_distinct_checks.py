@@ -1,0 +1,151 @@
+"""Every published number and claim of the distinctness of stability and similarity, and what became of it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shesha.studies import tolerance
+from shesha.studies.checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.published import against, as_number
+from shesha_studies.distinct._distinct_claims import RULES
+from shesha_studies.distinct._distinct_tables import Findings, distribution
+from shesha_studies.distinct._transformations import COMPONENTS, NOISE, PROJECTED, variants
+from shesha_studies.resampled import Correlation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OTHER_BASES = (
+    "another sample of representations: ours are MiniLM layers, small networks trained here, 9 protein encoders, 6 "
+    "recordings and 9 forms of cells' counts; the published ones are not at hand"
+)
+NOT_AT_HAND = "no sound, no video and none of their encoders are at hand"
+SAME_RECIPE = "the same recipe on other proteins and another count of configurations"
+_PUBLISHED_WIDTHS = {
+    "Language": (384, 768, 768, 768),
+    "Vision": (768, 768, 768, 2048),
+    "Audio": (768, 768),
+    "Video": (768, 768, 768, 768),
+}
+_N_BASES = 79
+_PER_BASE = {
+    "PCA": len(COMPONENTS),
+    "random projection": len(PROJECTED),
+    "noise": len(NOISE),
+    "normalisation": 2,
+    "original": 1,
+}
+_DECIMALS = 2
+
+
+def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
+    """Yield a check for every line of the published numbers, then for every claim in words."""
+    ends = {
+        (line.where, line.row, line.number): float(str(line.published))
+        for line in published.itertuples(index=False)
+        if line.number in ("low", "high")
+    }
+    for line in published.itertuples(index=False):
+        value = as_number(str(line.published))
+        low, high = (ends.get((line.where, line.row, end), float("nan")) for end in ("low", "high"))
+        error = tolerance.interval_error(low, high)
+        yield _number(found, str(line.where), str(line.row), str(line.number), value, error)
+    yield from against(claims, {key: rule(found) for key, rule in RULES.items()})
+
+
+def _number(found: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
+    what = f"{group}: {number.replace('_', ' ')}"
+    if number == "N":
+        return _count(where, what, group, float(value))
+    if number in ("rows", "neurons", "regions", "sessions", "bin_ms"):
+        return Check(where, what, value, None, UNREACHABLE, "describes the published data, which are others than ours")
+    if group in ("Audio", "Video"):
+        return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)
+    if group == "Mixed model":
+        return _of_mixed_model(found, where, what, number, value)
+    if where.endswith("Table 17"):
+        own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
+        return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
+    if number == "unique":
+        return _unique(found, where, what, value)
+    one = _correlation_of(found, where, group)
+    if one is None:
+        return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
+    return _of_correlation(where, what, group, number, value, one, error)
+
+
+def _correlation_of(found: Findings, where: str, group: str) -> Correlation | None:
+    """Which of our correlations a published one is of."""
+    if ", 7.8" in where or "Table 10" in where or group.partition(" ")[0] in ("PWCKA", "Procrustes"):
+        measure, _, kind = group.partition(" ")
+        return found.alternatives.get((measure, kind or "all"))
+    for some in (found.domains, found.kinds, found.subsets):
+        if group in some:
+            return some[group]
+    return None
+
+
+def _of_correlation(
+    where: str, what: str, group: str, number: str, value: float | str, one: Correlation, error: float
+) -> Check:
+    ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
+    if group.startswith("Protein") and number == "rho":
+        return judged(
+            where,
+            what,
+            float(value),
+            ours,
+            error=one.group_error,
+            published_error=error,
+            decimals=_DECIMALS,
+            why=SAME_RECIPE,
+        )
+    if group == "Neuroscience" and number == "rho":
+        why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
+        return judged(
+            where, what, float(value), ours, error=one.group_error, published_error=error, decimals=_DECIMALS, why=why
+        )
+    return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
+
+
+def _of_mixed_model(found: Findings, where: str, what: str, number: str, value: float | str) -> Check:
+    one = found.mixed
+    ours = {
+        "beta": one.slope,
+        "low": one.slope - 1.96 * one.error,
+        "high": one.slope + 1.96 * one.error,
+        "icc": one.shared,
+    }
+    return Check(where, what, value, ours.get(number), UNREACHABLE, OTHER_BASES)
+
+
+def _count(where: str, what: str, group: str, value: float) -> Check:
+    """Counts follow from the transformations of Table 14 and the widths of the published models."""
+    if group in _PUBLISHED_WIDTHS:
+        return judged(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
+    if group in _PER_BASE:
+        return judged(where, what, value, _N_BASES * _PER_BASE[group], decimals=0)
+    if group in ("Machine learning", "Only transformer domains"):
+        total = sum(len(variants(d)) for widths in _PUBLISHED_WIDTHS.values() for d in widths)
+        return judged(where, what, value, total, decimals=0)
+    if group == "Seeds":
+        return Check(where, what, value, 15.0, AGREES)
+    why = "follows from the number of features of the published data, which is not said"
+    return Check(where, what, value, None, UNREACHABLE, why)
+
+
+def _unique(found: Findings, where: str, what: str, value: float | str) -> Check:
+    own = found.kinds["original"]
+    base = found.rows[found.rows.kind == "original"].cka_of_base
+    return Check(
+        where,
+        what,
+        value,
+        1 - own.value**2,
+        HOLDS_NOT,
+        f"for an unchanged base, similarity to itself is {base.min():.3f} and to its components nearly so: what "
+        "varies is "
+        "how much standardising changes it, not how similar natural encoders are; and one minus the square of a rank "
+        "correlation with an interval from 0.05 to 0.56 is not a share of unique information",
+    )

@@ -1,0 +1,308 @@
+"""What stability has to do with similarity: pooled as published, and with what could fool it taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.support.types import Vector
+from shesha_studies.distinct._transformations import COMPONENTS, KINDS
+from shesha_studies.resampled import Correlation, MixedModel, as_kept, correlation, random_intercept
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DOMAINS = {
+    "Language": ("language",),
+    "Vision": ("clothes", "photographs"),
+    "Neuroscience": ("neurons",),
+    "Protein": ("proteins",),
+    "Molecular": ("blood cells", "brain cells"),
+}
+"""Published domains, and ours."""
+NETWORKS = ("language", "clothes", "photographs")
+RANDOM = ("random features", "random projection", "noise")
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "as published: all pooled": (),
+    "ranks within domains": ("domain",),
+    "ranks within bases": ("domain", "base"),
+    "ranks within kinds": ("kind",),
+    "ranks within variants, between bases": ("variant",),
+    "ranks within bases and kinds": ("domain", "base", "kind"),
+}
+PAIRS = (
+    ("stability", "cka"),
+    ("stability", "adjusted"),
+    ("stability", "unbiased"),
+    ("averaged", "cka"),
+    ("averaged", "adjusted"),
+)
+TITLES = {
+    "stability": "feature split",
+    "averaged": "basis-averaged",
+    "cka": "CKA",
+    "adjusted": "CKA above chance",
+    "unbiased": "unbiased CKA",
+    "pwcka": "PWCKA",
+    "procrustes": "Procrustes",
+}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The rows that are told of, those of either size, and what follows."""
+
+    rows: pd.DataFrame
+    """Of a base whose cells of the published size are all there these, else its small ones."""
+    smaller: pd.DataFrame
+    larger: pd.DataFrame
+
+    @classmethod
+    def build(cls, rows: pd.DataFrame) -> Findings:
+        """Take the rows of a run apart."""
+        import pandas as pd
+
+        rows = as_kept(rows)
+        rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
+        small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
+        wanted = small.groupby("group").size()
+        whole = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
+        told = pd.concat([large[large.group.isin(whole)], small[~small.group.isin(whole)]])
+        return cls(told, small, large)
+
+    @cached_property
+    def distinct(self) -> pd.DataFrame:
+        """Without principal components that the cap makes the same."""
+        return self.rows[self.rows.repeat == 0]
+
+    @cached_property
+    def kinds(self) -> dict[str, Correlation]:
+        """Of every kind of transformation, repeats included, as published."""
+        return {kind: related(self.rows[self.rows.kind == kind]) for kind in KINDS}
+
+    @cached_property
+    def domains(self) -> dict[str, Correlation]:
+        """Of every domain that the paper has too, and of all rows."""
+        found = {
+            name: related(self.rows[self.rows.domain.isin(own)])
+            for name, own in DOMAINS.items()
+            if self.rows.domain.isin(own).any()
+        }
+        return {**found, "Aggregate": related(self.rows)}
+
+    @cached_property
+    def subsets(self) -> dict[str, Correlation]:
+        """Of the published subsets, and of the random transformations."""
+        rows = self.rows
+        chosen = {
+            "Excluding Neuroscience": rows[rows.domain != "neurons"],
+            "Excluding Protein": rows[rows.domain != "proteins"],
+            "Only transformer domains": rows[rows.domain.isin(NETWORKS)],
+            "Only biological domains": rows[~rows.domain.isin(NETWORKS)],
+            "Protein without PCA": rows[(rows.domain == "proteins") & (rows.kind != "PCA")],
+            "random transformations": rows[rows.kind.isin(RANDOM)],
+        }
+        return {"Full dataset": self.domains["Aggregate"], **{name: related(own) for name, own in chosen.items()}}
+
+    @cached_property
+    def levels(self) -> dict[tuple[str, str, str], Correlation]:
+        """By what is ranked within what, and by the scores."""
+        found = {}
+        for level, by in LEVELS.items():
+            rows = self.distinct if by else self.rows
+            for pair in PAIRS:
+                found[(level, *pair)] = related(rows, *pair, by=by, n_draws=10)
+        return found
+
+    @cached_property
+    def mixed(self) -> MixedModel:
+        """Published model: stability = slope x CKA + an intercept of the base."""
+        there = self.rows.dropna(subset=["stability", "cka"])
+        return random_intercept(there.cka.to_numpy(), there.stability.to_numpy(), there.group.to_numpy())
+
+    @cached_property
+    def explained(self) -> dict[str, float]:
+        """Share of the variance of ranks within bases that a linear model explains."""
+        rows = self.distinct.dropna(subset=["stability"])
+        y, x = (within(rows, name, ("group",)) for name in ("stability", "cka"))
+        kinds = (rows.kind.to_numpy()[:, None] == np.array(KINDS)).astype(np.float64)
+        designs = {
+            "CKA": np.column_stack([np.ones(len(x)), x]),
+            "kind": kinds,
+            "kind and CKA": np.column_stack([kinds, kinds * x[:, None]]),
+        }
+        return {name: _share(design, y) for name, design in designs.items()}
+
+    @cached_property
+    def alternatives(self) -> dict[tuple[str, str], Correlation]:
+        """Of other measures, language only: of all rows and by kind."""
+        own = self.rows[self.rows.domain == "language"]
+        found = {}
+        if len(own):
+            for measure in ("cka", "pwcka", "procrustes"):
+                for kind in ("all", *KINDS[:-1]):
+                    chosen = own if kind == "all" else own[own.kind == kind]
+                    found[TITLES[measure], kind] = related(chosen, "stability", measure, n_draws=2000)
+        return found
+
+
+def related(
+    rows: pd.DataFrame,
+    stability: str = "stability",
+    similarity: str = "cka",
+    *,
+    by: tuple[str, ...] = (),
+    n_draws: int = 10_000,
+    n_group_draws: int = 1000,
+) -> Correlation:
+    """Correlate two scores, or their ranks within groups, with both bootstraps."""
+    x, y = (within(rows, name, by) if by else rows[name].to_numpy() for name in (stability, similarity))
+    return correlation(x, y, rows.group.to_numpy(), n_draws, n_group_draws)
+
+
+def within(rows: pd.DataFrame, name: str, by: tuple[str, ...]) -> Vector:
+    """Ranks within groups, from -1/2 to 1/2."""
+    grouped = rows.groupby(list(by))[name]
+    return np.asarray((grouped.rank() - 0.5) / grouped.transform("count") - 0.5, dtype=np.float64)
+
+
+def _share(design: np.ndarray, y: Vector) -> float:
+    fitted = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
+
+
+def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
+    """Return all tables of the page."""
+    made: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
+        ("What is ranked within what", _levels),
+        ("By kind of transformation", _by_kind),
+        ("By domain", lambda one: _as_table(one.domains)),
+        ("Subsets", lambda one: _as_table(one.subsets)),
+        ("Distributions", _distributions),
+        ("Principal components", components),
+    ]
+    result = [(title, make(found)) for title, make in made]
+    if found.alternatives:
+        result.append(("Other measures, language", _alternatives(found)))
+    if len(found.larger) and len(found.smaller):
+        result.append(("The published number of rows and seeds, beside the small ones", _sizes(found)))
+    return tuple(result)
+
+
+def _levels(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = []
+    for level in LEVELS:
+        line = {"": level}
+        for stability, similarity in PAIRS:
+            one = found.levels[level, stability, similarity]
+            line[f"{TITLES[stability]}, {TITLES[similarity]}"] = (
+                f"{one.value:+.2f} [{one.group_low:+.2f}, {one.group_high:+.2f}]"
+            )
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _as_table(found: Mapping[str, Correlation]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([{"": name, **_line(one)} for name, one in found.items()])
+
+
+def _line(one: Correlation) -> dict[str, object]:
+    return {
+        "N": one.n,
+        "rho": round(one.value, 3),
+        "rows resampled": f"{one.low:+.2f} to {one.high:+.2f}",
+        "bases resampled": f"{one.group_low:+.2f} to {one.group_high:+.2f}",
+    }
+
+
+def _by_kind(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = []
+    for kind, one in found.kinds.items():
+        own = found.distinct[found.distinct.kind == kind]
+        lines.append(
+            {
+                "kind": kind,
+                **_line(one),
+                "within bases": related(own, by=("group",), n_draws=10, n_group_draws=10).value,
+                "within variants": related(own, by=("variant",), n_draws=10, n_group_draws=10).value,
+                "within variants, basis-averaged": related(
+                    own, "averaged", by=("variant",), n_draws=10, n_group_draws=10
+                ).value,
+                "stability": own.stability.mean(),
+                "basis-averaged": own.averaged.mean(),
+                "shuffled": own.shuffled.mean(),
+                "CKA": own.cka.mean(),
+                "chance of CKA": own.chance.mean(),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _distributions(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
+    return pd.DataFrame([{"": TITLES.get(name, name), **distribution(found.rows[name])} for name in names])
+
+
+def distribution(values: pd.Series[float]) -> dict[str, float]:
+    """Summaries of the published table."""
+    quantiles = {"quartile_1": 0.25, "median": 0.5, "quartile_3": 0.75}
+    return {
+        "mean": float(values.mean()),
+        "sd": float(values.std()),
+        **{name: float(values.quantile(share)) for name, share in quantiles.items()},
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
+
+
+def components(found: Findings) -> pd.DataFrame:
+    """Mean scores by the number of principal components, where no base has fewer than were asked for."""
+    own = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
+    means = own.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
+    return means.assign(bases=own.groupby("d").size())[
+        lambda table: table.bases >= min(5, own.group.nunique())
+    ].reset_index()
+
+
+def _alternatives(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        [{"measure": measure, "kind": kind, **_line(one)} for (measure, kind), one in found.alternatives.items()]
+    )
+
+
+def _sizes(found: Findings) -> pd.DataFrame:
+    import pandas as pd
+
+    keys = ["domain", "base", "variant"]
+    both = found.smaller.merge(found.larger, on=keys, suffixes=("", " larger"))
+    lines = []
+    for group, own in both.groupby("group", sort=False):
+        own = own[own.repeat + own["repeat larger"] == 0]
+        for name in ("stability", "averaged", "cka"):
+            one = correlation(own[name], own[f"{name} larger"], own.variant, 10)
+            difference = (own[name] - own[f"{name} larger"]).abs()
+            lines.append(
+                {
+                    "base": group,
+                    "rows": f"{own.n.iloc[0]} and {own['n larger'].iloc[0]}",
+                    "score": TITLES[name],
+                    "rank agreement": one.value,
+                    "mean difference": difference.mean(),
+                    "largest": difference.max(),
+                }
+            )
+    return pd.DataFrame(lines)

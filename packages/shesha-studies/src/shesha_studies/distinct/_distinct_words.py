@@ -1,0 +1,193 @@
+"""What the study of distinctness says, draws and warns of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Picture
+from shesha.studies.pictures import figure
+from shesha_studies.distinct._distinct_tables import Findings, related
+from shesha_studies.distinct._transformations import COMPONENTS, KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HOUR = 3600.0
+
+
+def answer(found: Findings) -> str:
+    """In two sentences, with the numbers that decide."""
+    pooled = found.domains["Aggregate"]
+    adjusted = found.levels["as published: all pooled", "stability", "adjusted"]
+    pca, projected = found.kinds["PCA"], found.kinds["random projection"]
+    turned, across = (
+        found.levels[level, "averaged", "cka"]
+        for level in ("ranks within bases and kinds", "ranks within variants, between bases")
+    )
+    again = "found again" if abs(pooled.value) < 0.1 and pca.value < 0 < projected.value else "not found again"
+    follows = turned.group_low > 0.3
+    return (
+        f"The published picture is {again} on other bases: over {pooled.n:,} configurations stability and CKA "
+        f"correlate by {pooled.value:+.2f} ({adjusted.value:+.2f} with CKA above chance; bases resampled "
+        f"{pooled.group_low:+.2f} to {pooled.group_high:+.2f}), made of {projected.value:+.2f} under random "
+        "projections "
+        f"and {pca.value:+.2f} under PCA. Independence {'does not survive' if follows else 'is not ruled out'}: kind "
+        "of transformation and CKA explain "
+        f"{100 * found.explained['kind and CKA']:.0f} % of the ranks of stability within a base, the negative part "
+        "exists "
+        "only because principal components are uncorrelated axes, and averaged over rotations stability follows CKA by "
+        f"{turned.value:+.2f} within bases and kinds ({turned.group_low:+.2f} to {turned.group_high:+.2f}). What "
+        "survives: "
+        "feature splits see axes, which CKA cannot, and between bases under one transformation the averaged score "
+        "follows "
+        f"CKA by {across.value:+.2f} only ({across.group_low:+.2f} to {across.group_high:+.2f})."
+    )
+
+
+def pictures(found: Findings) -> tuple[Picture, ...]:
+    """Scores of all configurations, correlations by kind, and principal components."""
+    made, axes = figure(3, width=4.4, height=3.9)
+    _scatter(axes[0], found.distinct)
+    _by_kind(axes[1], found)
+    _components(axes[2], found.distinct)
+    shows = (
+        "Stability against CKA of all configurations, by kind of transformation; rank correlations by kind, of the "
+        "feature "
+        "split and of the basis-averaged score; both scores and CKA against the number of principal components"
+    )
+    return (Picture("distinctness", made, shows),)
+
+
+def _scatter(ax: Any, rows: pd.DataFrame) -> None:
+    for place, kind in enumerate(KINDS):
+        own = rows[rows.kind == kind]
+        marker = "osv^D*P"[place]
+        ax.scatter(
+            own.cka,
+            own.stability,
+            s=10,
+            marker=marker,
+            color=PALETTE[place % len(PALETTE)],
+            alpha=0.6,
+            label=kind,
+            linewidths=0,
+        )
+    ax.axhline(rows.shuffled.mean(), color="0.4", linewidth=0.8, linestyle="--")
+    ax.set(
+        xlabel="CKA with forms of the base",
+        ylabel="stability (dashed: chance)",
+        ylim=(None, 1.55),
+        yticks=[-0.5, 0, 0.5, 1],
+    )
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
+
+
+def _by_kind(ax: Any, found: Findings) -> None:
+    places = np.arange(len(KINDS))[::-1]
+    for shift, name, colour, label in (
+        (0.17, "stability", PALETTE[0], "feature split"),
+        (-0.17, "averaged", PALETTE[1], "basis-averaged"),
+    ):
+        some = [related(found.rows[found.rows.kind == kind], name, n_draws=10) for kind in KINDS]
+        values = np.array([one.value for one in some])
+        ends = np.array([[one.group_low, one.group_high] for one in some])
+        # Percentile intervals need not hold the value.
+        error = np.maximum(np.abs(ends - values[:, None]) * (np.sign(ends - values[:, None]) == [-1, 1]), 0).T
+        ax.errorbar(values, places + shift, xerr=error, fmt="o", markersize=5, color=colour, label=label)
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(places, KINDS)
+    ax.set(xlabel="rank correlation with CKA (bases resampled)", xlim=(-1, 1.05), ylim=(-0.6, len(KINDS) + 0.3))
+    ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper center")
+
+
+def _components(ax: Any, rows: pd.DataFrame) -> None:
+    own = rows[rows.kind == "PCA"]
+    # The same bases at every number: those with as many components as half of the bases have.
+    reach = np.minimum(own.n - 1, own.d_base)
+    most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
+    own = own[(reach >= most) & (own.d <= most)]
+    means = own.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
+    labels = ("CKA", "stability after a random rotation", "stability of the components", "shuffled")
+    for place, (name, label) in enumerate(zip(means, labels, strict=True)):
+        colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
+        ax.plot(means.index, means[name], marker="osv^"[place], markersize=4, color=colour, label=label)
+    ax.set(xlabel="principal components kept", ylabel="score (mean over bases)", ylim=(-0.25, 1.5), yticks=[0, 0.5, 1])
+    ax.legend(frameon=False, fontsize="x-small", loc="upper left")
+
+
+def notes(found: Findings) -> tuple[str, ...]:
+    """Say what would fool a reader, what is missing, and what the full size costs."""
+    rows = found.rows
+    unscored = int(rows.stability.isna().sum())
+    own = found.distinct
+    said = [
+        "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
+        "encoders "
+        "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not at hand. Only the "
+        "recipe for "
+        "proteins and the recordings are the published ones; numbers of other models are not compared, claims are.",
+        f"{_sized(found)} Principal components are those of the rows at hand, as published.",
+        "What would fool a reader: similarity here is that of a transformed base to itself, so it is high by "
+        "construction "
+        f"(median {rows.cka.median():.2f}; chance {rows.chance.median():.2f}, exact, because CKA of unrelated rows "
+        "grows with "
+        "the directions that both fill); opposite signs cancel when kinds are pooled, so the mixture of kinds (12 of "
+        "32 are "
+        "PCA) sets the aggregate; transformations of a base are not independent draws.",
+        f"Stability is near {own.shuffled.mean():.3f} when every feature is shuffled on its own, whatever the width: "
+        "it is not "
+        "inflated by the number of features, but rises with it where features are redundant.",
+        _cost(found),
+    ]
+    if unscored:
+        said.append(
+            f"{unscored} configurations of sparse data have no stability: some row is zero in half of the features."
+        )
+    return tuple(said)
+
+
+def _sized(found: Findings) -> str:
+    """Which bases have the published number of rows and seeds."""
+    whole = found.rows[found.rows["size"] != "small"].group.nunique()
+    rest = found.rows.group.nunique() - whole
+    return (
+        f"{whole} bases have the published number of rows (100 to 1,000) and 15 seeds"
+        + (f", {rest} stand here with 150 rows and one seed" if rest else "")
+        + "; both sizes are compared above."
+    )
+
+
+def _cost(found: Findings) -> str:
+    """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
+    import pandas as pd
+
+    both = pd.concat([found.smaller, found.larger.query("n > 150")])
+    design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
+    y = np.log(both.microseconds.clip(lower=1))
+    columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
+    powers = np.zeros(3)
+    powers[columns] = np.linalg.lstsq(design[:, columns], y, rcond=None)[0]
+    if len(columns) < 3:
+        return (
+            f"Cost: one score of 30 splits takes processor time that grows with features to the power {powers[2]:.2f}."
+        )
+    full = found.rows.domain.map(_rows).to_numpy(dtype=np.float64)
+    one = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(found.rows.d.to_numpy(dtype=np.float64)))
+    seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(found.larger.microseconds.sum())
+    return (
+        f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
+        f"{both.n.min()} and {both.n.max()} rows, timed beside other work (published: K n^2 d; sorting the pairs does "
+        "not depend on d, and for few rows a split costs the same whatever their number). The stability scores of the "
+        f"full size (15 seeds, published rows, {len(found.rows):,} configurations) are {seconds / _HOUR:.1f} hours of "
+        f"one core by this fit; those of the {len(found.larger):,} that were run took {measured / _HOUR:.1f}. "
+        "Rotations, shuffled features and similarities come on top."
+    )
+
+
+def _rows(domain: str) -> int:
+    from shesha_studies.distinct._bases import BASES
+
+    return min(1000, next(base.n for base in BASES if base.domain == domain))

@@ -1,0 +1,94 @@
+"""What the study of the geometric tax says, draws and warns of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Picture
+from shesha.studies.pictures import figure
+from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings
+from shesha_studies.distinct._tax_tables import dimension, few_rows, significantly_negative
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def answer(found: Findings, published: pd.DataFrame) -> str:
+    """In two sentences, with the numbers that decide."""
+    plain, same = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
+    values, equal = (", ".join(f"{one.value:+.2f}" for one in some) for some in (plain, same))
+    negative = sum(one.value < 0 and one.p < 0.05 for one in same)
+    exact, code = few_rows(found)
+    return (
+        f"On {len(found.rows)} small networks, which stand in for the published models, stability and LogME "
+        "correlate by "
+        f"{values} (clothes, photographs, digits), by {equal} at equal width: {negative} of 3 are negative with p < "
+        "0.05, and "
+        f"so are {significantly_negative(published)} of the 6 published ones, so a tax on transfer in general does not "
+        "survive; what is left is the low stability of DINOv2, which only its weights can show again. "
+        "Published LogME cannot be compared where features outnumber rows (DTD, Oxford Pets): the public code gives "
+        f"{code:.2f} for 200 rows of 384 features where the evidence is {exact:.2f}."
+    )
+
+
+def pictures(found: Findings) -> tuple[Picture, ...]:
+    """Stability against LogME for every target, and LogME against width by both ways to compute it."""
+    made, axes = figure(len(TARGETS) + 1, width=3.6, height=3.6)
+    objectives = list(dict.fromkeys(found.rows.objective))
+    for ax, target in zip(axes, TARGETS, strict=False):
+        for place, objective in enumerate(objectives):
+            own = found.rows[found.rows.objective == objective]
+            colour = PALETTE[place % len(PALETTE)]
+            ax.scatter(
+                own[f"logme {target}"],
+                own[f"stability {target}"],
+                s=np.sqrt(own.width) * 3.5,
+                color=colour,
+                marker="osv^D"[place % 5],
+                alpha=0.75,
+                linewidths=0,
+                label=objective,
+            )
+        one = found.trade["stability", "logme", target, True]
+        ax.set(xlabel="LogME", title=f"{target}: {one.value:+.2f} at equal width")
+        ax.title.set_fontsize("medium")
+    axes[0].set_ylabel("stability (chance: 0; size: width)")
+    axes[0].legend(frameon=False, fontsize="x-small")
+    for place, name in enumerate(("few published logme", "few logme", "logme")):
+        means = found.rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
+        axes[-1].plot(means.index, means, marker="osv"[place], color=PALETTE[place], label=TITLES[name])
+    axes[-1].axvline(200, color="0.6", linewidth=0.8, linestyle="--")
+    axes[-1].set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")
+    axes[-1].legend(frameon=False, fontsize="x-small")
+    shows = (
+        "Stability against LogME of every network on three sets of images; mean LogME against the number of "
+        "features, exact "
+        "and as the public code computes it"
+    )
+    return (Picture("geometric_tax", made, shows),)
+
+
+def notes(found: Findings) -> tuple[str, ...]:
+    """Say what would fool a reader, and what is missing."""
+    wide = dimension(found).set_index("score").drop(columns=list(TARGETS)).mean(axis=1)
+    return (
+        "Weights of the 94 published models are not at hand, nor Flowers-102, DTD, EuroSAT and Oxford Pets: every "
+        "number of "
+        "Tables 22 to 41 is listed, claims in words are checked on networks trained here for seconds, which are weak "
+        "(accuracies above). Whether DINOv2 is unstable can be told by its weights only.",
+        f"Chance: with every feature shuffled on its own the feature split is {wide[TITLES['shuffled']]:.3f} on "
+        "average. "
+        "Trained or not, features after ReLU and averaging share a large common direction; centring, 64 features of "
+        "each "
+        "and rotations are the controls.",
+        f"Rows drawn five times, as 5,000 of 1,020 flowers are: stability {wide[TITLES['repeated stability']]:.2f} "
+        "instead of "
+        f"{wide[TITLES['stability']]:.2f}, LogME {wide[TITLES['repeated logme']]:.2f} instead of "
+        f"{wide[TITLES['logme']]:.2f}.",
+        "p-values exchange networks, within widths where ranks are within widths. Networks of one family differ in "
+        "width "
+        "alone, so families are fewer than networks: with 3 and 10 models, as published, p cannot be below 0.007.",
+    )

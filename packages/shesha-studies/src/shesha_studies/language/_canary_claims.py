@@ -1,0 +1,306 @@
+"""Statistics of the canary study, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.studies.checks import DIFFERS, Check
+from shesha.studies.facts import Fact, Facts, rate, sign_difference
+from shesha.studies.published import (
+    Answers,
+    Table,
+    against,
+    claim,
+    derived,
+    models,
+    number,
+    of,
+    stand_ins,
+    unreachable,
+)
+from shesha_studies.language._detection import NEVER, area, contest, firsts, within
+from shesha_studies.language._drifts import BOUND, METRICS
+
+UNIT = ["task", "layer", "seed"]
+LATE = 0.55
+"""Stands for "never" in means over levels up to 0.5."""
+LOST = 0.05
+LAST = 6
+"""The layer whose rows are the encoder's."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows with noise, and what follows from them."""
+
+    noise: Table
+    correlations: Table
+    within: Table
+    first: Table
+    contests: dict[str, tuple[int, int, int]]
+    matched: Table
+
+    def beside(self, published: Table) -> Table:
+        """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
+        last = self.noise[self.noise.layer == LAST]
+        table = of(published, "Table 47").assign(
+            published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
+        )
+        theirs = table.pivot(index="row", columns="number", values="published")
+        mine = last.groupby(["task", "level"])[["drop", "shesha", "cka", "procrustes", "squared"]].mean().reset_index()
+        shown = mine.merge(theirs.add_prefix("published "), left_on="level", right_index=True)
+        return shown.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
+
+
+def found_in(rows: Table) -> Found:
+    """Gather what the page tells."""
+    # Equal losses are ties, whatever the last digits of a difference of shares.
+    rows = rows.assign(drop=rows["drop"].round(6))
+    noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
+    bounds = {
+        "bound 0.05": {m: _same(noise, BOUND) for m in METRICS},
+        "bound from chance": {m: _largest(noise, unchanged, m) for m in METRICS},
+    }
+    early = {name: firsts(noise, METRICS, each, UNIT) for name, each in bounds.items()}
+    contests = {
+        f"{name}: {a} {b}": contest(table, a, b)
+        for name, table in early.items()
+        for a, b in (("shesha", "cka"), ("procrustes", "shesha"), ("procrustes", "cka"))
+    }
+    contests["never"] = (int((early["bound 0.05"].wasserstein == NEVER).sum()), len(early["bound 0.05"]), 0)
+    return Found(noise, _correlations(noise), _within(noise), _means(early), contests, _matched(noise))
+
+
+def _same(noise: Table, bound: float) -> Table:
+    return noise.groupby(UNIT).shesha.first() * 0 + bound
+
+
+def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
+    """Largest drift of the re-encodings of each layer and task, for every draw of the noise."""
+    largest = unchanged.groupby(["task", "layer"])[metric].max()
+    units = noise.groupby(UNIT)[metric].first()
+    return units * 0 + np.array([largest[(task, layer)] for task, layer, _ in units.index])
+
+
+def _means(early: dict[str, Table]) -> Table:
+    import pandas as pd
+
+    last = {name: table[table.index.get_level_values("layer") == LAST] for name, table in early.items()}
+    return pd.DataFrame({name: table.replace(NEVER, LATE).mean() for name, table in last.items()}).T
+
+
+def _correlations(noise: Table) -> Table:
+    import pandas as pd
+
+    names = (*METRICS, "level")
+    last = [own for _, own in noise[noise.layer == LAST].groupby(["task", "seed"])]
+    return pd.DataFrame(
+        {
+            "rho": {name: noise[name].corr(noise["drop"], method="spearman") for name in names},
+            "last": {
+                name: float(np.mean([own[name].corr(own["drop"], method="spearman") for own in last])) for name in names
+            },
+        }
+    )
+
+
+def _within(noise: Table) -> Table:
+    import pandas as pd
+
+    found = {name: within(noise, name, ["task", "level", "seed"], "layer") for name in METRICS}
+    return pd.DataFrame.from_dict(found, orient="index", columns=["rho", "p"])
+
+
+def _matched(noise: Table) -> Table:
+    """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
+    import pandas as pd
+
+    lost = (noise.p_drop <= LOST).to_numpy()
+    found = {}
+    for name in (*METRICS, "level"):
+        scores, rates = noise[name].to_numpy(dtype=float), []
+        for seed in noise.seed.unique():
+            own = (noise.seed == seed).to_numpy()
+            rest = ~own if (~own).any() else own
+            bound = np.quantile(scores[rest & ~lost], 0.95)
+            rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
+        one, two, bound = np.mean(rates, axis=0)
+        old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
+        found[name] = (bound, one, two, area(scores, lost), old)
+    columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
+    return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+
+
+def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
+    """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
+    last = found.noise[(found.noise.layer == LAST) & (found.noise.task == "SST-2")].groupby("level")
+    means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
+    other = "a mean over 26 encoders; ours is one of them, all-MiniLM-L6-v2, on SST-2"
+    yield from stand_ins(
+        of(published, "Table 47"),
+        lambda row, name: (
+            0.0
+            if float(row) == 0
+            else None
+            if means is None or float(row) not in means.index
+            else float(means.loc[float(row), name])
+        ),
+        other,
+        "noise",
+    )
+    at_hand = {"sentence-transformers/all-MiniLM-L6-v2": "MiniLM"}
+    yield from models(of(published, "Table 54"), at_hand, "these weights are not at hand")
+    yield from _text(found, published)
+    yield from against(claims, _claims(found, published))
+
+
+def _text(found: Found, published: Table) -> Iterator[Check]:
+    every = of(published, "10.3", "3.3", "10.5")
+    counts = {"observations": 26 * 51, "models": len(of(published, "Table 54"))}
+    yield from derived(
+        every[(every.row == "counts") & every.number.isin(list(counts))],
+        lambda _, name: float(counts[name]),
+        f"Table 54 lists {counts['models']} names",
+    )
+    protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
+    ran = {"levels of noise": float(found.noise.level.nunique() + 1), "sentences": 240.0}
+    yield from stand_ins(
+        protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
+    )
+    shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
+    yield from derived(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
+    sees, ties, later = found.contests["bound 0.05: shesha cka"]
+    first = found.contests["bound 0.05: procrustes shesha"][0]
+    n = sees + ties + later
+    ours = {
+        "Shesha before CKA": sees,
+        "Shesha and CKA tied": ties,
+        "CKA before Shesha": later,
+        "Procrustes before Shesha and CKA": first,
+        "Wasserstein never beyond 0.05": found.contests["never"][0],
+    }
+    why = f"26 other encoders; ours: of {n} pairs of layer, task and draw of one of them"
+    yield from stand_ins(every[every.row == "models"], lambda _, name: float(ours[name]), why)
+    yield from stand_ins(
+        every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
+    )
+    bound = found.first.loc["bound 0.05"]
+    yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
+    rho = found.correlations["last"]
+    why = "26 other encoders together; ours: the last layer of one, mean of tasks and draws"
+    yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)
+
+
+def _claims(found: Found, published: Table) -> Answers:
+    return {
+        **_of_losses(found, published),
+        **_of_bounds(found),
+        **_of_formula(found, published),
+        **_of_noise(found),
+    }
+
+
+def _of_losses(found: Found, published: Table) -> Answers:
+    """Whether drift foretells what is lost, beyond the noise itself."""
+    answers: Answers = {}
+    single = found.correlations["last"]
+    alike = single[["shesha", "cka", "procrustes"]]
+    answers["alike"] = claim(
+        bool(alike.max() - alike.min() < 0.05 and alike.min() > 0.9),
+        f"{alike.min():.2f} to {alike.max():.2f}",
+        "alike on the layers of one encoder, and below 0.9"
+        if alike.max() - alike.min() < 0.05
+        else "the correlations differ by more than 0.05 on the layers of one encoder",
+        DIFFERS,
+    )
+    scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
+    answers["highest"] = claim(scores[0] > scores[1], scores[1], "the published numbers themselves say the opposite")
+    return answers
+
+
+def _of_bounds(found: Found) -> Answers:
+    """Which number warns first, under one bound for all and beside chance."""
+    answers: Answers = {}
+    first = found.first
+    fifty, many = first.loc["bound 0.05"], first.loc["bound from chance"]
+    answers["first"] = claim(
+        bool(many.procrustes < min(many.shesha, many.cka)),
+        f"{fifty.procrustes:.3f}; squared {fifty.squared:.3f}; beside chance {many.procrustes:.3f} (Shesha "
+        f"{many.shesha:.3f})",
+        "it is first under one bound for all because it is a root: squared, as the text defines it, it is the last; "
+        "beside re-encodings it is no earlier than the others",
+    )
+    answers["wasserstein"] = claim(
+        bool(many.wasserstein > 0.4),
+        f"beside chance: {many.wasserstein:.3f}",
+        "its numbers are small, and those of chance smaller: beside re-encodings it is as early as the others",
+    )
+    matched = found.matched.sensitivity
+    gain = matched.shesha - max(matched.cka, matched.procrustes)
+    answers["balance"] = claim(
+        bool(gain > 0.05),
+        f"losses found at equal false alarms: {matched.shesha:.0%}, CKA {matched.cka:.0%}, Procrustes "
+        f"{matched.procrustes:.0%}, noise itself {matched.level:.0%}",
+        "with bounds of equal false alarms (5 % where nothing is lost, set on the other draw) it finds no more losses "
+        "than the others",
+    )
+    return answers
+
+
+def _of_formula(found: Found, published: Table) -> Answers:
+    """Which formula and which task Table 47 fits."""
+    answers: Answers = {}
+    fits = found.beside(published)
+    away = {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
+    answers["formula"] = claim(
+        away["squared"] < away["procrustes"],
+        f"largest distance from Table 47: squared {away['squared']:.2f}, its root {away['procrustes']:.2f}",
+        "Table 47 fits the distance itself, the root of twice the printed formula",
+        DIFFERS,
+    )
+    off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
+    answers["task"] = unreachable(
+        "the caption says STS-B, the method (10.3, step 4) classifies SST-2 sentences: both were run, and ours cannot "
+        "tell which one the table holds ("
+        + ", ".join(f"losses of {task} lie {value:.1f} points from it" for task, value in off.items())
+        + ")"
+    )
+    return answers
+
+
+def _of_noise(found: Found) -> Answers:
+    """Whether all numbers rise with the noise."""
+    answers: Answers = {}
+    means = found.noise.groupby("level")[["shesha", "cka", "procrustes"]].mean()
+    steps = means.diff().dropna()
+    answers["steps"] = claim(
+        bool((steps > 0).all(axis=None)),
+        f"smallest step {steps.min(axis=None):.4f}",
+        "a step lies within the spread of the draws",
+        DIFFERS,
+    )
+    return answers
+
+
+def facts_of(rows: Table) -> Facts:
+    """How often Shesha is first, under one bound and beside chance, and what drift says that the noise does not."""
+    found = found_in(rows)
+    early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    rho = found.correlations["last"]
+    return {
+        "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
+        "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
+        "earlier_less_later": _first_less_later(early["bound 0.05"]),
+        "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
+        "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
+        "drift": Fact(float(rho["shesha"])),
+        "beyond_noise": Fact(float(rho["shesha"] - rho["level"])),
+    }
+
+
+def _first_less_later(contest: tuple[int, int, int]) -> Fact:
+    first, ties, later = contest
+    return sign_difference(first, later, first + ties + later)

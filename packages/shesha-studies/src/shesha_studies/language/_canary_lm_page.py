@@ -1,0 +1,102 @@
+"""What the study of canaries in causal models makes of its rows."""
+
+from __future__ import annotations
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published import Table, apart
+from shesha_studies.language._canary_lm_claims import LEAST, SHOWN, STABLE, checks
+from shesha_studies.language._detection import area, first_beyond, sensitivity
+from shesha_studies.language._drifts import BOUND, NAMES
+from shesha_studies.language._perturbed_models import stand_in
+from shesha_studies.language._tiny_gpt import TINY
+
+
+def page_of(rows: Table, lines: Table) -> Page:
+    """Say what models at hand can show of Tables 48 to 51."""
+    # Equal losses are ties, whatever the last digits of a difference of shares.
+    rows = rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
+    real = stand_in(rows, LEAST)
+    own = rows[rows.model == real]
+    numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
+    found, raw = numbers[real], numbers[TINY[1]]
+    first = found.loc["shesha"]
+    answer = (
+        f"In {real} drift follows the loss of next words under noise (rank correlation "
+        f"{first['next words']:.2f} for Shesha, {found.loc['cka', 'next words']:.2f} for CKA, "
+        f"{found.loc['procrustes', 'next words']:.2f} for Procrustes), and noise itself as well "
+        f"({found.loc['amount', 'next words']:.2f}); with the published probe on SST-2 it is {first.probe:.2f}, and in "
+        f"an untrained model {raw.loc['shesha', 'probe']:.2f}. False alarms are a matter of the bound: where the probe "
+        f"loses less than 1 %, {first['alarms at 0.05']:.0%} (Shesha), "
+        f"{found.loc['procrustes', 'alarms at 0.05']:.0%} (Procrustes) and "
+        f"{found.loc['squared', 'alarms at 0.05']:.0%} (Procrustes squared, as its formula is printed) pass 0.05."
+    )
+    losses = ["drop", "drop_verdicts", "drop_words"]
+    means = own.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
+    tables = (
+        *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
+        (f"{real}, means of draws; losses in per cent", means),
+    )
+    return Page(answer, tables, (_picture(own, real),), _NOTES, tuple(checks(own, real, found, *apart(lines))))
+
+
+_NOTES = (
+    "Published: 15 models of 0.1 to 7 thousand million weights. SmolLM2-135M-Instruct is a child of the smallest of "
+    "them, from a file of four bits; the tiny GPT, a third of a million weights trained in half a minute on the "
+    "reviews it is asked about, says whether a claim can fail, not what large models do.",
+    "The probe (a logistic regression on mean states, in 5 folds) is fitted anew after the damage, so that it repairs "
+    "what it can; verdicts and next words are read as the undamaged model would. One sentence is 0.3 %.",
+    "A stable regime of losses below 1 % holds real losses and gains by chance; McNemar's test at 5 % decides "
+    "otherwise.",
+    "Cells of the published models are in the grid and are computed where their weights are found.",
+)
+
+
+def _numbers(own: Table) -> Table:
+    """Correlations under noise by task, and how well each number tells losses from none over all changes."""
+    import pandas as pd
+
+    noise, every = own[own.kind == "noise"], own[own.kind != "precision"]
+    lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
+    found = {}
+    for name in (*SHOWN, "amount"):
+        values = every[name].to_numpy(dtype=float)
+        plain = name == "amount"
+        found[name] = {
+            "probe": noise[name].corr(noise["drop"], method="spearman"),
+            "verdicts": noise[name].corr(noise.drop_verdicts, method="spearman"),
+            "next words": noise[name].corr(noise.drop_words, method="spearman"),
+            "first noise beyond 0.05": float("nan") if plain else first_beyond(noise, name, BOUND, "amount"),
+            "area under the curve": float("nan") if plain else area(values, lost),
+            "sensitivity at 5 %": float("nan") if plain else sensitivity(values, lost),
+            "alarms at 0.05": float("nan") if plain else float((stable[name] > BOUND).mean()),
+        }
+    return pd.DataFrame.from_dict(found, orient="index")
+
+
+def _picture(own: Table, model: str) -> Picture:
+    made, axes = figure(3, width=3.8, height=3.5)
+    noise = own[own.kind == "noise"].groupby("amount")[[*SHOWN, "drop", "drop_words", "drop_verdicts"]].mean()
+    for place, name in enumerate(SHOWN[:4]):
+        axes[0].plot(noise.index, noise[name], color=PALETTE[place], label=NAMES[name])
+    axes[0].axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8)
+    axes[0].set(xlabel="noise", ylabel="drift", title="drift")
+    for place, (task, label) in enumerate(
+        (("drop", "probe"), ("drop_verdicts", "verdicts"), ("drop_words", "next words"))
+    ):
+        if noise[task].notna().any():
+            axes[1].plot(noise.index, noise[task], color=PALETTE[place], label=label)
+    axes[1].set(xlabel="noise", ylabel="loss, %", title="loss")
+    scales = own[own.kind == "scale"].groupby("amount")[list(SHOWN[:4])].mean()
+    for place, name in enumerate(SHOWN[:4]):
+        axes[2].plot(scales.index, scales[name], "o-", markersize=3, color=PALETTE[place], label=NAMES[name])
+    axes[2].axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8)
+    axes[2].set(xscale="log", xlabel="scale of random adapters of rank 8", ylabel="drift", title="adapters")
+    for ax in axes[:2]:
+        ax.legend(frameon=False, fontsize="x-small")
+    return Picture(
+        "canary_lm",
+        made,
+        f"Drift and losses of {model} by noise, and its drift by the scale of random adapters",
+    )

@@ -1,0 +1,80 @@
+"""When drift is noticed, what of it is a loss, and what of that the amount of damage says by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.studies.published import Table
+from shesha.support.types import Vector
+
+NEVER = float("inf")
+
+
+def first_beyond(rows: Table, metric: str, bound: float, level: str = "level") -> float:
+    """Return the lowest level whose drift passes the bound, or infinity."""
+    hits = rows[rows[metric] > bound][level]
+    return float(hits.min()) if len(hits) else NEVER
+
+
+def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: list[str]) -> Table:
+    """Return the first level beyond the bound for each unit and metric; bounds are indexed by unit."""
+    import pandas as pd
+
+    found = {key: {m: first_beyond(own, m, float(bounds[m][key])) for m in metrics} for key, own in rows.groupby(unit)}
+    table = pd.DataFrame.from_dict(found, orient="index")
+    table.index.names = unit
+    return table
+
+
+def contest(table: Table, one: str, other: str) -> tuple[int, int, int]:
+    """Count the units in which one comes before the other, at the same level, and after it."""
+    return (
+        int((table[one] < table[other]).sum()),
+        int((table[one] == table[other]).sum()),
+        int((table[one] > table[other]).sum()),
+    )
+
+
+def area(scores: Vector, positive: NDArray[np.bool_]) -> float:
+    """Area under the curve: how often a positive scores above a negative; ties count one half."""
+    from scipy.stats import rankdata
+
+    n, m = int(positive.sum()), int((~positive).sum())
+    if not n or not m:
+        return float("nan")
+    return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def sensitivity(scores: Vector, positive: NDArray[np.bool_], false_alarms: float = 0.05) -> float:
+    """Share of positives beyond a bound that no more than this share of negatives passes."""
+    negatives = np.sort(scores[~positive])
+    if not len(negatives) or not positive.any():
+        return float("nan")
+    allowed = int(np.floor(false_alarms * len(negatives)))
+    return float((scores[positive] > negatives[len(negatives) - 1 - allowed]).mean())
+
+
+def within(
+    rows: Table, metric: str, by: list[str], unit: str, drop: str = "drop", seed: int = 0
+) -> tuple[float, float]:
+    """Return the mean rank correlation of drift and loss among units of equal damage, and its p-value.
+
+    `by` names the groups of equal damage, in each of which every unit (a layer, a model) is found once. The same units
+    are in all groups, so 999 times losses of units are exchanged in all groups alike; one-sided.
+    """
+    rng = np.random.default_rng(seed)
+    tables = [rows.pivot_table(index=by, columns=unit, values=name) for name in (metric, drop)]
+    a, b = (_standard(table.rank(axis=1).to_numpy(dtype=np.float64)) for table in tables)
+    orders = np.stack([np.arange(b.shape[1]), *(rng.permutation(b.shape[1]) for _ in range(999))])
+    totals = np.array([(a * b[:, order]).sum(axis=1).mean() for order in orders])
+    return float(totals[0]), float((totals >= totals[0] - 1e-12).mean())
+
+
+def _standard(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Centre each row of ranks and give it length 1; rows of ties only say nothing and stay zero."""
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    length = np.linalg.norm(centred, axis=1, keepdims=True)
+    return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0))

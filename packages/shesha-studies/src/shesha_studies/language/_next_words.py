@@ -1,0 +1,47 @@
+"""What a causal model says next, by the same states that its rows are means of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.support.types import Labels, Matrix
+
+if TYPE_CHECKING:
+    from shesha_studies.language_models import Model
+
+_MOST_AT_ONCE = 1024
+"""Tokens whose scores of all words are in memory at a time: 200 MB for 50,000 words."""
+
+
+def rows_of(states: Any) -> Matrix:
+    """Return one row of length 1 per text, the mean over its tokens; states are NaN where there is none."""
+    rows = np.nanmean(np.asarray(states, dtype=np.float64), axis=1)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def next_words(model: Model, texts: list[str], states: Any) -> tuple[Labels, Labels]:
+    """Return the words that a model predicts after each word, and those that follow; unknown ones are left out.
+
+    Scores of words are by the unchanged embedding, so that only what befell the states counts.
+    """
+    import torch
+
+    there = ~np.isnan(states[..., 0])
+    ids = [np.asarray(one)[:n] for one, n in zip(model.reader(texts)["input_ids"], there.sum(1), strict=True)]
+    before, after = _after_first(ids)
+    kept = after != (model.reader.unk_token_id if model.reader.unk_token_id is not None else -1)
+    asked, said = states[there][before][kept], []
+    with torch.inference_mode():
+        for start in range(0, len(asked), _MOST_AT_ONCE):
+            scores = torch.from_numpy(asked[start : start + _MOST_AT_ONCE]) @ model.head.T
+            said.append(scores.argmax(-1).numpy())
+    return np.concatenate(said), after[kept]
+
+
+def _after_first(ids: list[Labels]) -> tuple[Labels, Labels]:
+    """Return the places of all tokens that have a next one in their text, and which that is."""
+    flat, ends = np.concatenate(ids), np.cumsum([len(one) for one in ids])
+    before = np.setdiff1d(np.arange(len(flat)), ends - 1)
+    return before, flat[before + 1]

@@ -1,0 +1,125 @@
+"""What the study of structured perturbations makes of its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published import Table, apart, of
+from shesha_studies.language._drifts import NAMES
+from shesha_studies.language._perturbed_models import stand_in
+from shesha_studies.language._structured_claims import SHOWN, TABLES, checks, key_of
+from shesha_studies.language._tiny_gpt import TINY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEAST = 96
+"""Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
+
+
+def page_of(rows: Table, lines: Table) -> Page:
+    """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
+    published, claims = apart(lines)
+    means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
+    name = stand_in(rows, _LEAST)
+    own = means.loc[name]
+    strong, weak = own.loc[("noise", 0.5)], own.loc[("noise", 0.05)]
+    harmless = own.loc[("precision", 16.0)]
+    tiny = means.loc[TINY[0]]
+    answer = (
+        f"On {name} noise of 0.5 moves Shesha by {strong.shesha:.2f}, CKA by {strong.cka:.2f} and Procrustes by "
+        f"{strong.procrustes:.2f} (published: 0.72, 0.43, 0.41), on a small causal model by "
+        f"{tiny.loc[('noise', 0.5)].shesha:.2f}, {tiny.loc[('noise', 0.5)].cka:.2f} and "
+        f"{tiny.loc[('noise', 0.5)].procrustes:.2f}: that Shesha is largest is no law. That Procrustes leads at low "
+        f"noise ({weak.procrustes:.3f} against {weak.shesha:.3f} and {weak.cka:.3f}) is its scale: squared, as in its "
+        f"printed formula, it is {weak.squared:.4f}, and weights in bfloat16, which harm nothing, already give it "
+        f"{harmless.procrustes:.4f}."
+    )
+    tables = (
+        (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _beside(own, published)),
+        ("All stand-ins", means.reset_index()),
+        ("Times the drift of bfloat16 weights", _in_units(means)),
+    )
+    notes = (
+        "Published: means over 16 causal models of 0.1 to 7 thousand million weights, 50 prompts each of four kinds, "
+        "made by "
+        "language models and not published with the text. Ours: sentences of STS-B (news, captions, forums) and SST-2.",
+        "1 - rho, 1 - CKA and a distance are not on one scale. Each is 0 for no change and about 1 for none in common "
+        '(Procrustes: up to 1.4), but they bend differently in between: "times more drift" compares bends, not '
+        "changes.",
+        "Fewer bits are simulated (float weights rounded as bitsandbytes would), random adapters are merged. A small "
+        "model "
+        "moves less under adapters of the same scale: their size is per entry and does not know the weights' own.",
+    )
+    return Page(answer, tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
+
+
+def _beside(own: Table, published: Table) -> Table:
+    lines = []
+    for table in TABLES:
+        for row, theirs in of(published, table).groupby("row", sort=False):
+            at = key_of(table, str(row))
+            values = {line.number: float(line.published) for line in theirs.itertuples()}
+            ours = own.loc[at].to_dict() if at in own.index else {}
+            pairs = {
+                f"{name}{what}": side.get(name)
+                for name in SHOWN[:3]
+                for what, side in (("", ours), (", published", values))
+            }
+            lines.append({"table": table, "change": at[0], "amount": at[1], **pairs, "squared": ours.get("squared")})
+    return pd.DataFrame(lines)
+
+
+def _in_units(means: Table) -> Table:
+    """Drift in units of that of weights in bfloat16."""
+    found = []
+    for name, own in means.groupby("model", sort=False):
+        if (name, "precision", 16.0) in means.index:
+            found.append(own / means.loc[(name, "precision", 16.0)])
+    return pd.concat(found).reset_index() if found else means.reset_index().head(0)
+
+
+def _picture(rows: Table, published: Table) -> Picture:
+    made, axes = figure(4, width=3.1, height=3.5)
+    _curves(axes[0], of(published, "Table 43"))
+    real = stand_in(rows, _LEAST)
+    for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
+        own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
+        for place, what in enumerate(SHOWN):
+            ax.plot(own.index, own[what], "o-", markersize=3, color=PALETTE[place], label=NAMES[what])
+        ax.set(title=name, xlabel="noise", ylim=(0, None))
+    axes[0].legend(frameon=False, fontsize="x-small")
+    axes[1].legend(frameon=False, fontsize="x-small")
+    _units(axes[3], rows, real)
+    return Picture(
+        "structured_perturbation",
+        made,
+        "Drift by noise: published, and of two stand-ins; and in units of the drift of bfloat16 weights",
+    )
+
+
+def _curves(ax: Axes, lines: Table) -> None:
+    for place, what in enumerate(SHOWN[:3]):
+        own = lines[lines.number == what]
+        ax.plot(
+            own.row.astype(float),
+            own.published.astype(float),
+            "o-",
+            markersize=3,
+            color=PALETTE[place],
+            label=NAMES[what],
+        )
+    ax.set(title="published, 16 models", xlabel="noise", ylabel="drift", ylim=(0, None))
+
+
+def _units(ax: Axes, rows: Table, name: str) -> None:
+    own = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
+    unit, noise = own.loc[("precision", 16.0)], own.loc["noise"]
+    for place, what in enumerate(SHOWN):
+        ax.plot(noise.index, noise[what] / unit[what], "o-", markersize=3, color=PALETTE[place])
+    ax.set(yscale="log", title="in units of bfloat16", xlabel="noise")

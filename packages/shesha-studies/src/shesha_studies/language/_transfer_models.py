@@ -1,0 +1,103 @@
+"""Representations of sentences: layers of a causal model and of encoders, changed and untrained, and words."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+import numpy as np
+
+from shesha.support.types import Labels, Matrix
+from shesha_studies.causal_rows import CAUSAL, POOLINGS, pooled_layers
+from shesha_studies.files import sklearn, table
+from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._tiny_gpt import TINY
+from shesha_studies.language_models import Model
+
+SOURCE, TRAIN, TEST = 300, 600, 300
+FAMILIES: dict[str, tuple[int, ...]] = {
+    "random features": (8, 32, 128, 256, 512),
+    "words": (8, 16, 64, 128, 256),
+    "tiny GPT, untrained": (1, 2, 3),
+    "tiny GPT": (1, 2, 3),
+    "MiniLM": (1, 2, 3, 4, 5, 6),
+    "MiniLM, noise 0.2": (2, 4),
+    "MiniLM, noise 0.4": (2, 4, 6),
+    "MiniLM, untrained": (2, 4, 6),
+    CAUSAL: (6, 18, 30),
+    f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
+}
+"""Parts: numbers of features, or layers."""
+_FILES = {"source": "train_phrases_8000.csv", "train": "train_sentences.csv", "test": "validation.csv"}
+_SIZES = {"source": SOURCE, "train": TRAIN, "test": TEST}
+
+
+def labels_of(which: str) -> Labels:
+    """Return the labels of "source" phrases, "train" or "test" sentences, half of each class."""
+    return np.asarray(_chosen(which)[1])
+
+
+def features(family: str, part: int) -> dict[str, Matrix]:
+    """Return the rows of the three sets, of length 1."""
+    if family in ("random features", "words"):
+        return _of_words(family, part)
+    if family.startswith(CAUSAL):
+        pooling = family.partition(", ")[2] or POOLINGS[0]
+        return {which: _unit(_causal(which)[pooling, part]) for which in _FILES}
+    return {which: rows[part] for which, rows in _layers(family).items()}
+
+
+def _chosen(which: str) -> tuple[list[str], Labels]:
+    rows = table("sst2", _FILES[which])
+    # Phrases of one or two words say nothing.
+    rows = rows[[len(text.split()) >= 4 for text in rows["sentence"]]]
+    half = rows.groupby("label").sample(_SIZES[which] // 2, random_state=0).sample(frac=1.0, random_state=0)
+    return half["sentence"].tolist(), half["label"].to_numpy(dtype=np.intp)
+
+
+def _of_words(family: str, part: int) -> dict[str, Matrix]:
+    """Weighted counts of words, in random directions or in those of greatest variance among the phrases."""
+    texts = {which: _chosen(which)[0] for which in _FILES}
+    counts = sklearn("feature_extraction.text").TfidfVectorizer().fit(texts["source"] + texts["train"])
+    seen = {which: counts.transform(own) for which, own in texts.items()}
+    if family == "words":
+        turned = sklearn("decomposition").TruncatedSVD(part, random_state=0).fit(seen["source"])
+        return {which: _unit(turned.transform(own)) for which, own in seen.items()}
+    directions = np.random.default_rng(part).standard_normal((seen["source"].shape[1], part))
+    return {which: _unit(np.maximum(0.0, own @ directions)) for which, own in seen.items()}
+
+
+def _unit(rows: Matrix) -> Matrix:
+    # A sentence without a known word has no direction: the mean one takes its place.
+    rows = np.where(np.linalg.norm(rows, axis=1, keepdims=True) > 0, rows, rows.mean(axis=0))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@cache
+def _causal(which: str) -> dict[tuple[str, int], Matrix]:
+    return pooled_layers(_chosen(which)[0], FAMILIES[CAUSAL])
+
+
+@lru_cache(maxsize=1)
+def _layers(family: str) -> dict[str, dict[int, Matrix]]:
+    model, names = _model(family)
+    texts = {which: _chosen(which)[0] for which in _FILES}
+    level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
+    with perturbed(model.network, "noise", level, 0):
+        found = {which: embedded(model, own, list(names.values())) for which, own in texts.items()}
+    return {which: {part: rows[name] for part, name in names.items()} for which, rows in found.items()}
+
+
+def _model(family: str) -> tuple[Model, dict[int, str]]:
+    if family in TINY:
+        return load(family), {part: f"h.{part - 1}" for part in (1, 2, 3)}
+    names = {part: f"encoder.layer.{part - 1}" for part in range(1, 7)}
+    model = load(MINILM)
+    return (_untrained(model), names) if family.endswith("untrained") else (model, names)
+
+
+def _untrained(model: Model) -> Model:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Model(type(model.network)(model.network.config).eval(), model.reader, model.final)

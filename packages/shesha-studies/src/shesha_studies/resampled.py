@@ -1,0 +1,122 @@
+"""Rank correlations of resampled rows, all draws at once, and a mixed model with one random intercept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.bio.analysis.random_intercept import random_intercept as fit_random_intercept
+from shesha.support.types import Matrix, Vector
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TOGETHER = 250
+
+
+def weighted_spearman(x: Vector, y: Vector, weights: NDArray[np.floating[Any]]) -> Vector:
+    """Spearman's correlation where row i counts weights[draw, i] times, ties in their mean rank.
+
+    Examples
+    --------
+    >>> weighted_spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), np.array([[1.0, 1, 1], [2, 1, 0]])).tolist()
+    [0.5, 1.0]
+    """
+    found = []
+    for start in range(0, len(weights), _TOGETHER):
+        counts = weights[start : start + _TOGETHER].astype(np.float64)
+        total = counts.sum(axis=1, keepdims=True)
+        a, b = (_ranks(values, counts) - (total + 1) / 2 for values in (x, y))
+        product, first, second = ((counts * one).sum(axis=1) for one in (a * b, a * a, b * b))
+        with np.errstate(invalid="ignore"):
+            found.append(product / np.sqrt(first * second))
+    return np.concatenate(found)
+
+
+def _ranks(values: Vector, counts: Matrix) -> Matrix:
+    _, place = np.unique(values, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    groups = np.add.reduceat(counts[:, order], starts, axis=1)
+    return (np.cumsum(groups, axis=1) - (groups - 1) / 2)[:, place]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A rank correlation with two intervals: of rows as if each were drawn, and of the groups they come from."""
+
+    n: int
+    value: float
+    low: float
+    high: float
+    group_low: float
+    group_high: float
+    group_error: float
+    p: float
+
+
+def correlation(
+    x: ArrayLike, y: ArrayLike, groups: ArrayLike, n_draws: int = 10_000, n_group_draws: int = 1000
+) -> Correlation:
+    """Spearman's correlation with percentile intervals of both bootstraps.
+
+    Parameters
+    ----------
+    x, y : array of shape (n,)
+        Rows where either is NaN are left out.
+    groups : array of shape (n,)
+        What rows share: the base that they are transformations of.
+    n_draws, n_group_draws : int
+        Of the bootstrap over rows, and of that over groups.
+    """
+    from scipy.stats import spearmanr
+
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    there = np.isfinite(first) & np.isfinite(second)
+    first, second = first[there], second[there]
+    n = len(first)
+    if n < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        nan = float("nan")
+        return Correlation(n, nan, nan, nan, nan, nan, nan, nan)
+    found = spearmanr(first, second)
+    rng = np.random.default_rng(320)
+    rows = weighted_spearman(first, second, counts(n, n_draws, rng))
+    _, own = np.unique(np.asarray(groups)[there], return_inverse=True)
+    whole = weighted_spearman(first, second, counts(own.max() + 1, n_group_draws, rng)[:, own])
+    ends = [float(end) for one in (rows, whole) for end in np.nanpercentile(one, [2.5, 97.5])]
+    low, high, group_low, group_high = ends
+    error, p = float(np.nanstd(whole)), float(found.pvalue)
+    return Correlation(n, float(found.statistic), low, high, group_low, group_high, error, p)
+
+
+def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """How often each of n is drawn, draws x n."""
+    drawn = rng.integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n * n_draws).reshape(n_draws, n).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class MixedModel:
+    """y = intercept of its group + slope x + noise."""
+
+    slope: float
+    error: float
+    shared: float
+    """Intraclass correlation: share of the variance that is left which groups explain."""
+
+
+def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
+    """Fit by restricted maximum likelihood over the ratio of the two variances."""
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    found = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
+    shared = found.between / (found.between + found.residual)
+    return MixedModel(float(found.betas[1]), float(found.errors[1]), shared)
+
+
+def as_kept(rows: pd.DataFrame) -> pd.DataFrame:
+    """Round numbers as the kept table of rows has them, so that both give the same ranks and the same page."""
+    floats = [str(name) for name in rows.columns if rows[name].dtype.kind == "f"]
+    return rows.assign(**{name: rows[name].map(lambda value: float(f"{value:.6g}")) for name in floats})

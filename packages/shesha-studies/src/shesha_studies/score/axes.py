@@ -1,0 +1,170 @@
+"""How much of stability belongs to the coordinate axes?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.stability import basis_averaged_split, chance, feature_split
+from shesha.studies.definition import study
+from shesha.studies.page import Page, Picture
+from shesha.studies.pictures import figure
+from shesha_studies.causal_rows import CAUSAL, SINK
+from shesha_studies.score._axes_of import STANDARDISED, every, rows_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_CHEAP = ("synthetic", "digits", "cells", "neurons")
+_LARGE = 0.1
+PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
+
+
+@study(
+    "axes",
+    paper="new",
+    version=1,
+    full=every(range(2)),
+    quick=[cell for cell in every(range(1)) if cell["family"] in _CHEAP],
+)
+def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
+    """Which share of a feature split is a property of the coordinate axes, before and after training?
+
+    The score on the given axes, averaged over random bases, and after one random rotation, which must give the same as
+    the average; each with columns centred as well, since a mean row common to all is on any axes. At most 300 rows.
+    """
+    X = rows_of(family, name, state, seed)
+    centred = X - X.mean(axis=0)
+    turn = np.linalg.qr(np.random.default_rng([seed, 1]).standard_normal((X.shape[1], X.shape[1])))[0]
+    return {
+        "rows": len(X),
+        "features": X.shape[1],
+        "split": feature_split(X, seed=320),
+        "averaged": basis_averaged_split(X, seed=320),
+        "split_centred": feature_split(centred, seed=320),
+        "averaged_centred": basis_averaged_split(centred, seed=320),
+        "turned_centred": feature_split(centred @ turn, seed=320),
+        "chance": chance(centred, variant="feature_split", n_permutations=19, seed=seed).level,
+    }
+
+
+@axes.page
+def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Compare scores on the given axes with those averaged over bases."""
+    rows = rows.assign(
+        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
+    )
+    learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
+    numbers = [
+        "features",
+        "split",
+        "averaged",
+        "split_centred",
+        "averaged_centred",
+        "turned_centred",
+        "chance",
+        "of_axes",
+    ]
+    table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
+    control = float((rows.turned_centred - rows.averaged_centred).abs().max())
+    by = learned.groupby("state").of_axes.agg(["mean"])
+    said = ", ".join(f"{by['mean'][state]:+.2f} {state}" for state in ("untrained", "trained") if state in by.index)
+    pcs = rows[rows.name.str.contains("principal")]
+    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
+    answer = (
+        f"In networks and encoders a small one{_but(rows)}: turned to random axes their scores (columns centred) "
+        f"change by {_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, "
+        f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of "
+        f"the score averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their "
+        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_of_causal(rows)}"
+    )
+    notes = (
+        f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
+        f"(distances of one half matched with other rows) lies at {rows.chance.abs().max():.3f} at most.",
+        "A score averaged over bases depends on inner products of rows and on the number of features alone; what the "
+        "axes add is the difference. Negative: single axes hold parts of the geometry (components, rare genes, silent "
+        "neurons), so that halves see less than as many random directions. Positive: features are alike.",
+        "A mean row that all share is in every half and raises cosine scores on any axes: it is taken away first. "
+        f"It makes {rows.mean_row.mean():+.2f} of the score averaged over bases on average.",
+        "Layers and epochs of one network are not independent of one another.",
+        *([SINK] if CAUSAL in set(rows.family) else []),
+    )
+    picture = Picture(
+        "axes", _drawn(rows, learned), "Score on the axes against that averaged over bases; over training"
+    )
+    return Page(answer, (("Scores", table),), (picture,), notes)
+
+
+def _share(rows: pd.DataFrame) -> float:
+    """Mean size of the difference that axes make, in percent of the score."""
+    return float(100 * (rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
+
+
+def _explained(rows: pd.DataFrame) -> float:
+    """Percent of the variance of scores that the score averaged over bases accounts for as it is, without a fit."""
+    residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
+    return 100 * (1 - residual / float(rows.split_centred.var(ddof=0)))
+
+
+def _others(rows: pd.DataFrame) -> str:
+    parts = []
+    for family, name in (("cells", "genes"), ("neurons", None)):
+        own = rows[(rows.family == family) & ((rows.name == name) if name else True)]
+        if len(own):
+            label = name or family
+            parts.append(f"{label} {own.split_centred.mean():.2f} and {own.averaged_centred.mean():.2f}")
+    return f"Recorded: {'; '.join(parts)} averaged over bases." if parts else "No recorded data are at hand."
+
+
+def _but(rows: pd.DataFrame) -> str:
+    """Say so where the axes of the causal model make more than those of networks and encoders."""
+    own = rows[(rows.family == CAUSAL) & ~rows["name"].str.endswith(STANDARDISED)]
+    return ", in a causal model a large one" if own.of_axes.abs().mean() > _LARGE else ""
+
+
+def _of_causal(rows: pd.DataFrame) -> str:
+    """Say what the axes of the causal model make, as they are and with columns of equal variance."""
+    own = rows[rows.family == CAUSAL]
+    standardised = own["name"].str.endswith(STANDARDISED)
+    plain, equal = own[~standardised], own[standardised]
+    if not len(plain) or not len(equal):
+        return ""
+    told = [
+        f"{some.split_centred.min():.2f} to {some.split_centred.max():.2f} on its axes against "
+        f"{some.averaged_centred.min():.2f} to {some.averaged_centred.max():.2f}"
+        for some in (plain, equal)
+    ]
+    return (
+        f" {CAUSAL}: {told[0]} averaged over bases, which single coordinates of "
+        f"large variance make; with columns standardised {told[1]} (of the axes: {equal.of_axes.abs().max():.2f} at "
+        "most)."
+    )
+
+
+def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
+    made, (left, right) = figure(2, width=4.8)
+    kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
+    for colour, (family, own) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
+        left.scatter(own.averaged_centred, own.split_centred, s=16, color=colour, label=str(family))
+    left.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
+    left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
+    left.legend(frameon=False, fontsize="small", loc="upper left")
+    states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
+    networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
+    for colour, (name, own) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
+        for column, style in (("split_centred", "-"), ("averaged_centred", "--")):
+            means: Any = own.groupby("state")[column].mean().reindex(states)
+            right.plot(range(len(states)), means, style, color=colour, label=str(name) if style == "-" else None)
+    right.plot([], [], "--", color="0.4", label="averaged over bases")
+    right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")
+    right.tick_params(axis="x", rotation=30)
+    right.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return made
+
+
+def _order(states: pd.Series) -> pd.Series:
+    """Untrained first, then epochs, trained last."""
+    return states.map(lambda one: "0" if one == "untrained" else "z" if one == "trained" else one)

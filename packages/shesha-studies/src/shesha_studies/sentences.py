@@ -1,0 +1,58 @@
+"""Labelled sentences of the steering experiments: a grammar, film reviews, and pairs of premise and hypothesis."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha_studies.files import lines
+
+CONTEXTS = ("in my opinion", "overall", "considering everything", "to be honest")
+NOUNS = ("aspect", "element", "part", "feature", "component", "unit", "item", "factor")
+POSITIVE = ("adequate", "fine", "good", "decent", "solid", "excellent", "superb", "exceptional")
+NEGATIVE = ("poor", "bad", "mediocre", "lacking", "subpar", "terrible", "awful", "dreadful")
+N_ROWS = 800
+SETS = ("Synthetic", "SST-2", "MNLI")
+Text = tuple[str, str]
+"""A sentence alone (the second part is empty), or premise and hypothesis."""
+Words = NDArray[np.str_]
+
+
+@cache
+def grammar() -> dict[str, Words]:
+    """The 512 different sentences of the published grammar, with their label, template and adjective."""
+    made = [
+        (f"{context}, the {noun} was {adjective}", label, f"{context}/{noun}", adjective)
+        for label, adjectives in (("negative", NEGATIVE), ("positive", POSITIVE))
+        for context, noun, adjective in product(CONTEXTS, NOUNS, adjectives)
+    ]
+    columns = (np.array(column) for column in zip(*made, strict=True))
+    return dict(zip(("text", "label", "template", "adjective"), columns, strict=True))
+
+
+@cache
+def labelled(name: str) -> tuple[tuple[Text, ...], Words]:
+    """Return the texts of a set and their labels: all 512, or 800 of SST-2's validation sentences or of MNLI's pairs.
+
+    Raises
+    ------
+    Unreachable
+        If the file is not there.
+    """
+    if name == "Synthetic":
+        return tuple((str(one), "") for one in grammar()["text"]), grammar()["label"]
+    if name == "SST-2":
+        chosen = _some(lines("sst2", "validation.csv"))
+        names = {"0": "negative", "1": "positive"}
+        return tuple((one["sentence"], "") for one in chosen), np.array([names[one["label"]] for one in chosen])
+    chosen = _some(lines("mnli", "mnli_matched_1000.csv"))
+    texts = tuple((one["premise"], one["hypothesis"]) for one in chosen)
+    return texts, np.array([one["label"] for one in chosen])
+
+
+def _some(found: list[dict[str, str]]) -> list[dict[str, str]]:
+    order = np.random.default_rng(0).permutation(len(found))[:N_ROWS]
+    return [found[i] for i in order]

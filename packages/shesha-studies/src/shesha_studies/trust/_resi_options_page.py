@@ -1,0 +1,86 @@
+"""What calibration, restricted permutations and basis averaging change: words, table and picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.charts import PALETTE
+from shesha.studies.page import Picture
+from shesha.studies.pictures import figure
+from shesha_studies.trust._resi_options import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MARKS = "os^"
+NOTE = (
+    "Calibration, restricted permutations, basis averaging: nine networks a cell (three of each of three settings of a "
+    f"test, {EPOCHS} passes over Cora instead of the suite's 200, last layer, {N_ROWS} of the 1,000 test nodes, "
+    f"{N_PERMUTATIONS} permutations), so that a score rests on 36 pairs and differences of 0.05 are noise of the nine. "
+    "Restricted: only nodes of one class take each other's place, so that what is left is more than the classes. Basis "
+    "averaging: the difference of two feature splits on the given axes, or of the same averaged over random rotations "
+    "(`basis_averaged_split`). Chance: values drawn at random. More of calibration: the study `which-measure`."
+)
+
+
+def options_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
+    import pandas as pd
+
+    own, made = rows[rows.part == "options"], []
+    for test, lines in own.groupby("test", sort=False):
+        chance = lines["chance auprc"].mean()
+        for name, columns in (*((one, DESIGNS) for one in MEASURES), ("stability difference", AXES)):
+            values = {column: float(lines[f"{name}, {column} auprc"].mean()) for column in columns}
+            made.append(
+                {"test": str(test).replace("_", " "), "networks": len(lines), "measure": name}
+                | {column: values.get(column, float("nan")) for column in (*DESIGNS, *AXES)}
+                | {"chance": chance, "95 % of chance": lines["chance auprc, 95 %"].mean()}
+            )
+    return pd.DataFrame(made)
+
+
+def told(options: pd.DataFrame) -> str:
+    """Say in a sentence how far each option moves the scores, and what stands above chance."""
+    if not len(options):
+        return ""
+    scored = options[options.raw.notna()]
+    split = options[options.raw.isna()]
+    moves = {
+        what: (scored[after] - scored[before])
+        for what, before, after in (
+            ("calibration", "raw", "calibrated"),
+            ("exchanging within classes as well", "calibrated", "within classes"),
+        )
+    }
+    parts = [
+        f"{what} moves AUPRC by {one.mean():+.2f} on average ({one.min():+.2f} to {one.max():+.2f})"
+        for what, one in moves.items()
+    ]
+    change = split["basis-averaged"] - split["feature split"]
+    above = {axes: int((split[axes] > split["95 % of chance"]).sum()) for axes in AXES}
+    return (
+        f" On small networks of Cora {', '.join(parts)}, and averaging the stability difference over bases by "
+        f"{change.mean():+.2f} (above chance in {above['feature split']} of {len(split)} tests on the given axes, in "
+        f"{above['basis-averaged']} averaged)."
+    )
+
+
+def options_picture(options: pd.DataFrame) -> Picture:
+    """Draw AUPRC by measure and design, one panel per test, above the range of chance."""
+    tests = list(dict.fromkeys(options.test))
+    made, axes = figure(len(tests), width=3.7, height=3.0, sharey=True)
+    for ax, test in zip(axes, tests, strict=True):
+        own = options[options.test == test].iloc[::-1].reset_index(drop=True)
+        ax.axvspan(0, own["95 % of chance"].iloc[0], color="0.92", zorder=0, label="chance, up to 95 %")
+        for at, column in enumerate((*DESIGNS, *AXES)):
+            known = own[own[column].notna()]
+            places = np.asarray(known.index, dtype=float) + 0.18 * (1 - at % len(DESIGNS))
+            ax.plot(known[column], places, _MARKS[at % 3], color=PALETTE[at], label=column)
+        ax.set_yticks(range(len(own)), own.measure)
+        ax.set(title=test, xlabel="AUPRC", xlim=(0, 1.02))
+    handles, names = axes[0].get_legend_handles_labels()
+    made.legend(handles, names, frameon=False, fontsize="small", loc="outside lower center", ncol=len(names) // 2)
+    return Picture("options", made, "AUPRC of small networks of Cora by measure: raw, calibrated, within classes; axes")

@@ -1,0 +1,70 @@
+"""Rows that are in a folder without the store they came from: a table from a repository is gone on with, not redone."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shesha.runs import ResultStore
+from shesha.studies.definition import Study
+from shesha.studies.writing import ROWS, SUMMARY
+
+
+def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
+    """Put the rows of `rows.csv` into a store that has none of this study, and return how many.
+
+    Rows of another version of the study are left alone. They have the six digits of the table.
+
+    Parameters
+    ----------
+    study : Study
+    store : ResultStore
+    folder : path
+        Of the study's table and summary.
+    key : callable
+        From the parameters of a cell to its key.
+    """
+    table, summary = folder / ROWS, folder / SUMMARY
+    if next(iter(store.items(study.kind)), None) is not None or not (table.exists() and summary.exists()):
+        return 0
+    about = json.loads(summary.read_text(encoding="utf-8"))
+    if about.get("version") != study.version:
+        return 0
+    with table.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    names = {name for cell in (*study.full, *study.quick) for name in cell}
+    known = {_told(row, names): row for row in rows}
+    seconds = about["seconds"] / max(1, len(rows))
+    # The table does not say which of several machines computed a row.
+    places = " or ".join(about.get("places", ()))
+    found = {}
+    for cell in (*study.full, *study.quick):
+        row = known.get(_told({name: _text(value) for name, value in cell.items()}, names))
+        if row is not None:
+            values = {name: _value(text) for name, text in row.items() if name not in cell}
+            kept = {"row": {**cell, **values}, "seconds": seconds, "day": about["days"][-1]}
+            found[key(cell)] = json.dumps({**kept, "place": places} if places else kept)
+    store.put(study.kind, found)
+    return len(found)
+
+
+def _told(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a row, those that it does not have left out."""
+    return tuple((name, row[name]) for name in sorted(names) if row.get(name))
+
+
+def _text(value: Any) -> str:
+    """Return what a table holds of a parameter."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _value(text: str) -> float | int | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text or float("nan")

@@ -1,0 +1,263 @@
+"""The appendix: every published number and claim with its verdict, study by study and table by table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha.report import markdown_table
+from shesha.studies import counting
+from shesha.studies.checks import (
+    AGREES,
+    BASES,
+    DIFFERS,
+    HOLDS_NOT,
+    INCONCLUSIVE,
+    LOOSE,
+    NOT_FOUND,
+    NOT_RUN,
+    SAID,
+    UNREACHABLE,
+    VERDICTS,
+)
+from shesha.studies.claims import claims
+from shesha.studies.registry import studies
+from shesha.support.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
+_MEANINGS = {
+    AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives "
+    "its control. The words in parentheses say what we tested it on; a check of *its own printed numbers* is no "
+    "experiment. *loose*: the uncertainty covers more than half of the possible range of the statistic",
+    DIFFERS: "outside the joint uncertainty, with the reason where we found one",
+    HOLDS_NOT: "a claim that is not repeated or fails its control on the paper's data, recipe or printed numbers",
+    NOT_FOUND: "a claim that other models or data do not show, or that fails its control there",
+    INCONCLUSIVE: "our interval neither supports the claim nor rules it out: a p-value above 0.05 decides nothing",
+    UNREACHABLE: "data or weights are not available here; the reason names them",
+    NOT_RUN: "the cell is not in the rows at hand",
+}
+
+
+APPENDIX, EVERY = "appendix.md", "every_number.csv"
+_LISTED = (
+    (HOLDS_NOT, "Claims that do not hold"),
+    (NOT_FOUND, "Claims not found on stand-ins"),
+    (INCONCLUSIVE, "Inconclusive claims"),
+    (DIFFERS, "Where numbers differ"),
+)
+
+
+def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.DataFrame) -> None:
+    """Write every number: a page of all studies, a page for each paper, and one file of all lines.
+
+    Parameters
+    ----------
+    folder : path
+    summaries : list of dict
+        Of the studies in the folder.
+    checks : DataFrame
+        Theirs, with `study` and `counts`.
+    """
+    for paper, own in _by_paper(checks):
+        write_text(folder / _page_of(paper), _numbers(paper, own))
+    write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
+    write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
+
+
+def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
+    yield "# Every published number, and ours"
+    yield f"Back to [the index](index.md). All lines in one file, to sort and filter: [{EVERY}]({EVERY})."
+    yield _counted(checks)
+    yield (
+        "[The studies](#the-studies) · [claims that do not hold](#claims-that-do-not-hold) · "
+        "[not found on stand-ins](#claims-not-found-on-stand-ins) · [inconclusive](#inconclusive-claims) · "
+        "[where numbers differ](#where-numbers-differ) · [table by table](#table-by-table) · "
+        "[how claims are judged](#how-claims-are-judged)"
+    )
+    yield markdown_table(
+        ["verdict", "what it means"], [[f"{_MARKS[name]} {name}", _MEANINGS[name]] for name in VERDICTS]
+    )
+    yield markdown_table(
+        ["counts as", "what it means", "lines"],
+        [[name, counting.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in counting.KINDS],
+    )
+    yield "## The studies"
+    yield (
+        "What each found, in a sentence (its page has the rest), and how many of its published numbers and claims "
+        + ", ".join(f"{mark} {SAID[name][1]}" for name, mark in _MARKS.items())
+        + "."
+    )
+    for paper, some in _by_kind(summaries):
+        yield f"### {paper}"
+        yield markdown_table(["study", "question", "in a sentence", "counts"], [_line(one, checks) for one in some])
+    absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
+    if absent:
+        yield f"Not run: {', '.join(absent)}."
+    for verdict, title in _LISTED:
+        yield f"## {title}"
+        yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+    yield "## Table by table"
+    for paper, own in _by_paper(checks):
+        yield f"### {paper}, table by table"
+        yield f"[Every number]({_page_of(paper)})"
+        lines = [
+            [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
+            for where, found in own.groupby("where", sort=False)
+        ]
+        lines.sort(key=lambda line: _in_order(line[0]))
+        yield markdown_table(["where", *VERDICTS], [[_headed(place), *counts] for place, *counts in lines])
+    yield "## How claims are judged"
+    yield from _rules()
+
+
+def _rules() -> Iterator[str]:
+    """List the rule of every claim: fact, threshold and reason."""
+    yield (
+        "The same rules judge all claims. *above* and *below* need the whole 95 % interval on one side of the "
+        "threshold. *within* is a yes if the interval lies between minus and plus the threshold, and a no if it "
+        "excludes zero. *significant* is a yes if the p-value is at most the threshold; a larger one decides nothing. "
+        "*often* is a share of resampled tables. A *premise* must hold before the claim can be tested. Everything "
+        "else is inconclusive."
+    )
+    lines = [
+        [
+            one.paper,
+            f"“{one.quote}”",
+            question,
+            rule.control,
+            f"`{one.study}: {rule.fact}`",
+            f"{rule.operator} {rule.threshold:g}",
+            rule.reason,
+        ]
+        for one in claims()
+        for question, rule in (("premise", one.premise), ("repeated?", one.repeated), ("survives?", one.survives))
+        if rule is not None
+    ]
+    yield markdown_table(["paper", "claim", "question", "control", "fact", "threshold", "reason"], lines)
+
+
+def _counted(checks: pd.DataFrame) -> str:
+    """Say how many results there are of each verdict, and what those that agree rest on."""
+    results = checks[checks.counts == counting.RESULT]
+    counts = results.verdict.value_counts()
+    told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
+    agreeing = results[results.verdict == AGREES]
+    rests = agreeing.basis.value_counts()
+    on = [f"{rests[name]:,} on {name}" for name in BASES if rests.get(name, 0)]
+    loose = int(agreeing.why.str.startswith(LOOSE).sum())
+    return (
+        f"**{len(results):,} published results: {', '.join(told) or 'none'}.** The basis of those that "
+        f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
+        f"{len(checks) - len(results):,} lines are transcription, arithmetic and repeats, and are not counted."
+    )
+
+
+def _verdict(line: Any) -> str:
+    """Mark, word, and what it rests on."""
+    rests = f" ({line.basis})" if line.basis and line.verdict != NOT_FOUND else ""
+    return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
+
+
+def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Group the studies by the paper that they are of; what is new comes last."""
+    names = ("Geometric Stability", "Null calibration", "ReSi")
+    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
+    for one in summaries:
+        groups[next((name for name in names if one["paper"].startswith(name)), "New")].append(one)
+    yield from ((name, own) for name, own in groups.items() if own)
+
+
+def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for paper, own in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
+        yield str(paper), own
+
+
+def _page_of(paper: str) -> str:
+    return "numbers_" + re.sub(r"[^a-z]+", "_", paper.casefold()).strip("_") + ".md"
+
+
+def _place(where: object) -> str:
+    """Return table or section, without the paper."""
+    return str(where).partition(",")[2].strip() or "text"
+
+
+def _headed(place: str) -> str:
+    """Say that a bare number is a section's."""
+    if not place[:1].isdigit():
+        return place
+    return f"Sections {place}" if " and " in place else f"Section {place}"
+
+
+def _in_order(place: str) -> list[tuple[int, str]]:
+    """Sort Table 9 before Table 10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
+
+
+def _numbers(paper: str, checks: pd.DataFrame) -> str:
+    """Return the page of every number of a paper, table by table."""
+    parts = [f"# {paper}: every number", "Back to [the index](index.md)."]
+    found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
+    columns = ("what", "published", "ours", "verdict", "counts", "why", "study")
+    for place in sorted(found, key=_in_order):
+        parts += [f"## {_headed(place)}", _table(found[place], columns)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
+    name = summary["name"]
+    counts = checks[checks.study == name].verdict.value_counts()
+    return [
+        f"[{name}]({name}/page.md){_part(summary)}",
+        summary["question"],
+        first_sentence(summary["answer"]),
+        " ".join(f"{_MARKS[one]} {counts[one]}" for one in VERDICTS if counts.get(one, 0)) or "new",
+    ]
+
+
+def _part(summary: dict[str, Any]) -> str:
+    """Say how much of the grid is there, if not all of the full one."""
+    rows, cells, absent = (summary.get(name, 0) for name in ("rows", "cells", "unreachable"))
+    if summary["grid"] == "full" and rows + absent == cells:
+        return f" (all {rows:,} cells whose data or weights are at hand, of {cells:,})" if absent else ""
+    return f" ({rows:,} of {cells:,} cells of the {summary['grid']} grid)"
+
+
+def first_sentence(text: str) -> str:
+    """Return what stands before the first full stop that a capital follows.
+
+    Examples
+    --------
+    >>> first_sentence("No: 0.5 at most, in 3.5 % of runs. What is left is small.")
+    'No: 0.5 at most, in 3.5 % of runs.'
+    """
+    return re.split(r"(?<=[^ .][^ .]\.) (?=[A-Z])", text, maxsplit=1)[0]
+
+
+def _table(checks: pd.DataFrame, columns: tuple[str, ...]) -> str:
+    if checks.empty:
+        return "None."
+    rows = [[_cell(name, line) for name in columns] for _, line in checks.iterrows()]
+    return markdown_table(list(columns), rows)
+
+
+def _cell(column: str, line: Any) -> str:
+    value = line[column]
+    if column == "verdict":
+        return _verdict(line)
+    if column == "study":
+        return f"[{value}]({value}/page.md)"
+    if column in ("published", "ours"):
+        return _number(str(value))
+    return str(value)
+
+
+def _number(text: str) -> str:
+    try:
+        return f"{float(text):.4g}"
+    except ValueError:
+        return text or "-"

@@ -1,0 +1,201 @@
+"""Published numbers and claims, each with ours beside it and a verdict: what the index of all studies is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies import tolerance
+from shesha.studies.tolerance import LOOSE as LOOSE
+from shesha.studies.tolerance import loosely
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AGREES = "agrees"
+DIFFERS = "differs"
+HOLDS_NOT = "does not hold"
+NOT_FOUND = "not found on stand-ins"
+INCONCLUSIVE = "inconclusive"
+UNREACHABLE = "not reachable"
+NOT_RUN = "not run"
+VERDICTS = (AGREES, DIFFERS, HOLDS_NOT, NOT_FOUND, INCONCLUSIVE, UNREACHABLE, NOT_RUN)
+SAID = {
+    AGREES: ("agrees", "agree"),
+    DIFFERS: ("differs", "differ"),
+    HOLDS_NOT: ("does not hold", "do not hold"),
+    NOT_FOUND: ("is not found on stand-ins", "are not found on stand-ins"),
+    INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+    UNREACHABLE: ("is not reachable here", "are not reachable here"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+"""What is said of one, and of several."""
+DATA, RECIPE = "the paper's data", "its recipe"
+STAND_IN, OWN_NUMBERS = "other models", "its own printed numbers"
+BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
+"""What ours can rest on."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One published number or claim.
+
+    Parameters
+    ----------
+    where : str
+        Paper and table or section: "Geometric Stability, Table 11".
+    what : str
+        Which row and column, or the claim in words.
+    published, ours : float, str or None
+        Numbers, or words; ours is None where there is none.
+    verdict : {"agrees", "differs", "does not hold", "inconclusive", "not reachable", "not run"}
+        "does not hold" is a claim that a control takes away, even where its numbers are found again; on stand-ins it
+        becomes "not found on stand-ins", as other models and data cannot take a claim away. "inconclusive" is
+        one that our interval neither supports nor rules out: no p-value above 0.05 is read as support or refutation.
+    why : str
+        Reason for every verdict but the first: what differs, which control, which data or weights are missing. Of the
+        first: that it is loose.
+    basis : {"", "the paper's data", "its recipe", "other models", "its own printed numbers"}
+        What ours was found on; "its own printed numbers" is no experiment, but arithmetic. "" where there is no ours.
+
+    Raises
+    ------
+    ValueError
+        If the verdict is another word.
+    """
+
+    where: str
+    what: str
+    published: float | str
+    ours: float | str | None
+    verdict: str
+    why: str = ""
+    basis: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse other verdicts, which no table would count; on stand-ins nothing stronger than "not found" is said."""
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        if self.basis == STAND_IN and self.verdict == HOLDS_NOT:
+            # Other models can fail to show a claim; they cannot take it away.
+            object.__setattr__(self, "verdict", NOT_FOUND)
+
+    @property
+    def loose(self) -> bool:
+        """Whether it agrees, and so would nearly anything else."""
+        return self.verdict == AGREES and self.why.startswith(LOOSE)
+
+
+def judged(
+    where: str,
+    what: str,
+    published: float,
+    ours: float | None,
+    *,
+    error: float = 0.0,
+    published_error: float = 0.0,
+    decimals: int = 3,
+    why: str = "",
+    admissible: tuple[float, float] | None = None,
+) -> Check:
+    """Compare a number with a published one: it agrees within the joint uncertainty at 95 %, or up to rounding.
+
+    Parameters
+    ----------
+    where, what, published, ours : as in `Check`
+        NaN or None as ours: not run.
+    error, published_error : float
+        One standard error of the two numbers (standard deviation of a draw, where the published one is one draw).
+    decimals : int
+        Of the published number.
+    why : str
+        Reason, kept only if the numbers differ or there is none of ours.
+    admissible : (float, float), optional
+        What our readings of a recipe give that the paper leaves open.
+
+    Returns
+    -------
+    Check
+        With a reason if it agrees loosely: where over a quarter of the range of such a number would.
+
+    Examples
+    --------
+    >>> judged("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
+    'agrees'
+    >>> judged("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
+    'loose: anything from -0.0748 to 0.435 would agree'
+    >>> judged("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
+    'differs'
+    """
+    if ours is None or isnan(ours):
+        return Check(where, what, published, None, NOT_RUN, why)
+    within = tolerance.allowed(error, published_error, decimals)
+    if admissible is not None and admissible[0] <= published <= admissible[1]:
+        said = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
+        return Check(where, what, published, ours, AGREES, said)
+    if abs(ours - published) <= within:
+        rounded = tolerance.allowed(decimals=decimals) == within
+        return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
+    return Check(where, what, published, ours, DIFFERS, why)
+
+
+def resting_on(
+    checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
+) -> tuple[Check, ...]:
+    """Say what our numbers rest on, of checks that do not say yet and whose "place | name" holds one of the words."""
+    some, others = tuple(words), tuple(but)
+
+    def meant(one: Check) -> bool:
+        name = f"{one.where} | {one.what}"
+        return any(word in name for word in some) and not any(word in name for word in others)
+
+    return tuple(
+        replace(one, basis=basis) if one.ours is not None and not one.basis and meant(one) else one for one in checks
+    )
+
+
+def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: str = "") -> list[Check]:
+    """Turn a table of `beside` into checks, one per line.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With columns `published`, `ours` and `verdict`.
+    where : str
+        Paper and table, for all lines.
+    what : callable
+        Takes a line, returns what its number is.
+    why : str
+        Reason where numbers differ.
+    """
+    lines = (line for _, line in table.iterrows())
+    return [
+        Check(
+            where,
+            what(line),
+            float(line.published),
+            None if isnan(line.ours) else float(line.ours),
+            str(line.verdict),
+            why if line.verdict != AGREES else loosely(float(line.published), _allowed(line), float(line.ours)),
+        )
+        for line in lines
+    ]
+
+
+def _allowed(line: Any) -> float:
+    """How far a published draw may lie from the mean of ours."""
+    return tolerance.allowed(float(line.get("sd", 0.0)), decimals=15)
+
+
+def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
+    """Return published numbers that cannot be repeated here, as (what, published), with the reason."""
+    return [Check(where, name, published, None, UNREACHABLE, why) for name, published in what]
+
+
+def as_table(checks: Iterable[Check]) -> pd.DataFrame:
+    """Return one line per check."""
+    import pandas as pd
+
+    return pd.DataFrame([asdict(check) for check in checks], columns=[one.name for one in fields(Check)])

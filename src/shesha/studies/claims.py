@@ -1,0 +1,275 @@
+"""Claims as data, and the one engine that judges them all.
+
+A claim is an entry of a file in the folder `published/claims` of a package of studies: the verbatim quotation and its
+place, what we tested it on, and up to three rules. *Repeated?* asks whether we find the claim as the paper makes it;
+*survives?* whether it still holds when a control removes another explanation. A rule names one fact, an operator, a
+threshold with its reason, and words for each answer.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isnan
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from shesha.studies.checks import (
+    AGREES,
+    BASES,
+    HOLDS_NOT,
+    INCONCLUSIVE,
+    NOT_FOUND,
+    NOT_RUN,
+    STAND_IN,
+    UNREACHABLE,
+    Check,
+)
+from shesha.studies.facts import Fact, Facts
+from shesha.studies.registry import data_folders
+
+YES, NO, OPEN = "yes", "no", "inconclusive"
+NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not run"
+QUESTIONS = ("premise", "repeated", "survives")
+_P_VALUE = "_p"
+_FINDINGS = "findings.toml"
+
+
+def _above(one: Fact, threshold: float) -> str:
+    low, high = one.limits
+    return YES if low > threshold else NO if high <= threshold else OPEN
+
+
+def _below(one: Fact, threshold: float) -> str:
+    low, high = one.limits
+    return YES if high < threshold else NO if low >= threshold else OPEN
+
+
+def _within(one: Fact, threshold: float) -> str:
+    """Zero up to a size that counts as none: an interval within shows it, one without zero refutes it."""
+    low, high = one.limits
+    if -threshold <= low and high <= threshold:
+        return YES
+    return NO if low > 0 or high < 0 else OPEN
+
+
+def _significant(one: Fact, threshold: float) -> str:
+    """Support by a p-value; one above the level decides nothing."""
+    return YES if one.value <= threshold else OPEN
+
+
+def _often(one: Fact, threshold: float) -> str:
+    """Share of resampled tables that show it: nearly all, hardly any, or neither."""
+    return YES if one.value >= threshold else NO if one.value <= 1 - threshold else OPEN
+
+
+OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
+    "above": _above,
+    "below": _below,
+    "within": _within,
+    "significant": _significant,
+    "often": _often,
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What decides a question: a fact beside a threshold, and the words for each answer."""
+
+    fact: str
+    operator: str
+    threshold: float
+    reason: str
+    words: Mapping[str, str]
+    control: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse rules that could read a large p-value as an answer."""
+        if self.operator not in OPERATORS:
+            raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {self.operator!r}")
+        if self.fact.endswith(_P_VALUE) != (self.operator == "significant"):
+            raise ValueError(f"a p-value must be judged by 'significant', and nothing else by it, got {self.fact!r}")
+
+    def answer(self, facts: Facts) -> str:
+        """Return yes, no or inconclusive; "not run" where the fact is not there."""
+        found = facts.get(self.fact)
+        if found is None or isnan(found.value):
+            return ABSENT
+        return OPERATORS[self.operator](found, self.threshold)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper.
+
+    Parameters
+    ----------
+    paper, where, quote : str
+        Verbatim; "..." stands for words left out.
+    name, study : str
+        The study that decides it.
+    on : str
+        What ours rests on: one of `BASES`.
+    found : str
+        What was found, with the names of facts in braces.
+    repeated, survives : Rule or None
+        None: not possible here; no control needed.
+    check : str
+        Words in the name of the check that it decides, "" if there is none.
+    card : bool
+        Whether it is on the paper's scorecard.
+    missing : str
+        What was not at hand or not tried, where it is not possible here to repeat it.
+    premise : Rule or None
+        What must hold before the claim can be asked, such as a correlation that is said to vanish; where it does not
+        hold, whether the claim is repeated is inconclusive.
+    """
+
+    paper: str
+    name: str
+    study: str
+    where: str
+    quote: str
+    on: str
+    found: str
+    repeated: Rule | None = None
+    survives: Rule | None = None
+    check: str = ""
+    card: bool = True
+    missing: str = ""
+    premise: Rule | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse other bases, which nobody would count."""
+        if self.on not in BASES:
+            raise ValueError(f"on must be one of {', '.join(BASES)}, got {self.on!r}")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with both answers, and a sentence on each."""
+
+    claim: Claim
+    repeated: str
+    survives: str
+    found: str
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """What was found, and what it means."""
+        return " ".join(filter(None, (self.found, self.why)))
+
+    @property
+    def verdict(self) -> str:
+        """One word for both answers; only the paper's data, recipe or own numbers can take a claim away."""
+        answers = {self.repeated, self.survives}
+        negative = NOT_FOUND if self.claim.on == STAND_IN else HOLDS_NOT
+        ladder = ((IMPOSSIBLE, UNREACHABLE), (ABSENT, NOT_RUN), (NO, negative), (OPEN, INCONCLUSIVE))
+        return next((verdict for answer, verdict in ladder if answer in answers), AGREES)
+
+
+def judge(claim: Claim, facts: Facts) -> Judged:
+    """Judge a claim by facts.
+
+    Parameters
+    ----------
+    claim : Claim
+    facts : mapping of str to Fact
+
+    Returns
+    -------
+    Judged
+
+    Examples
+    --------
+    >>> from shesha.studies.checks import RECIPE
+    >>> rule = Rule("rho", "above", 0.0, "a positive correlation", {"yes": "Found.", "no": "Not found."})
+    >>> one = Claim("Paper", "a", "study", "3", "a and b go together", RECIPE, "It is {rho:.2f}.", rule)
+    >>> judge(one, {"rho": Fact(0.4, 0.1, 0.6)}).sentence
+    'It is 0.40 [0.10, 0.60]. Found.'
+    >>> judge(one, {"rho": Fact(0.4, -0.1, 0.8)}).repeated
+    'inconclusive'
+    """
+    repeated = IMPOSSIBLE if claim.repeated is None else claim.repeated.answer(facts)
+    survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
+    rules = [(claim.repeated, repeated), (claim.survives, survives)]
+    if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
+        repeated = premise if premise == ABSENT else OPEN
+        rules[0] = (claim.premise, premise)
+    told = {name for _, name, _, _ in Formatter().parse(claim.found) if name}
+    if ABSENT in (repeated, survives) or not told <= set(facts):
+        return Judged(claim, ABSENT, ABSENT, "", "the cells that decide it are not among the rows at hand")
+    words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
+    return Judged(
+        claim, repeated, survives, claim.found.format(**facts), " ".join(filter(None, (claim.missing, *words)))
+    )
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """Return all claims, paper by paper."""
+    return tuple(_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
+
+
+def limits() -> dict[str, str]:
+    """Return what was and was not reachable, by paper."""
+    return {paper: str(read["limits"]) for paper, read in _files().items()}
+
+
+def findings() -> tuple[tuple[str, Claim], ...]:
+    """Return what matters most to users, with the claim that each rests on."""
+    known = {(one.paper, one.name): one for one in claims()}
+    return tuple(
+        (entry["text"], known[tuple(entry["claim"])])
+        for place in _claim_files(_FINDINGS)
+        for entry in _read(place)["finding"]
+    )
+
+
+@cache
+def _files() -> dict[str, dict[str, Any]]:
+    read = [_read(place) for place in _claim_files("*.toml") if place.name != _FINDINGS]
+    return {one["paper"]: one for one in read}
+
+
+def _claim_files(pattern: str) -> list[Path]:
+    return sorted(place for folder in data_folders() for place in (folder / "claims").glob(pattern))
+
+
+def _read(place: Path) -> dict[str, Any]:
+    with place.open("rb") as file:
+        return tomllib.load(file)
+
+
+def _claim(paper: str, entry: dict[str, Any]) -> Claim:
+    rules: dict[str, Any] = {name: _rule(entry.pop(name)) for name in QUESTIONS if name in entry}
+    return Claim(paper, **entry, **rules)
+
+
+def _rule(entry: dict[str, Any]) -> Rule:
+    (operator,) = (name for name in OPERATORS if name in entry)
+    words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
+    return Rule(entry["fact"], operator, float(entry[operator]), entry["reason"], words, entry.get("control", ""))
+
+
+def of_study(name: str) -> tuple[Claim, ...]:
+    """Return the claims that a study decides."""
+    return tuple(one for one in claims() if one.study == name)
+
+
+def decide(study: str, checks: tuple[Check, ...], facts: Facts) -> tuple[Check, ...]:
+    """Put the engine's verdicts where claims decide checks."""
+    deciding = {one.check: judge(one, facts) for one in of_study(study) if one.check}
+    return tuple(_decided(one, deciding) for one in checks)
+
+
+def _decided(check: Check, deciding: Mapping[str, Judged]) -> Check:
+    found = next((one for words, one in deciding.items() if words in check.what), None)
+    if found is None:
+        return check
+    basis = "" if found.verdict in (UNREACHABLE, NOT_RUN) else found.claim.on
+    return replace(check, ours=found.found or None, verdict=found.verdict, why=found.why, basis=basis)

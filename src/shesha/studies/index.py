@@ -1,0 +1,125 @@
+"""The index of all studies, on one screen: papers, findings, and where the rest is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha.charts import pyplot
+from shesha.report import markdown_table
+from shesha.studies import counting
+from shesha.studies.appendix import APPENDIX, write_appendix
+from shesha.studies.checks import AGREES, UNREACHABLE
+from shesha.studies.claims import Judged, findings
+from shesha.studies.facts import Facts, from_table
+from shesha.studies.scorecards import GROUPS, bars, counts, judged, page_name, scorecard
+from shesha.studies.writing import CHECKS, FACTS, SUMMARY
+from shesha.support.atomic_files import replacing, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PICTURE = "scorecards.png"
+
+
+def write_index(out: str | os.PathLike[str] = "studies") -> Path:
+    """Write what holds at a glance, a scorecard per paper and every number, from the studies in a folder.
+
+    Parameters
+    ----------
+    out : path
+        Folder of the results.
+
+    Returns
+    -------
+    Path
+        Of `index.md`.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no page.
+    """
+    folder = Path(out)
+    found = sorted(folder.glob(f"*/{SUMMARY}"))
+    if not found:
+        raise ValueError(
+            f"out must hold pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
+        )
+    summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
+    checks = _gathered(folder, [one["name"] for one in summaries])
+    facts = _facts_in(folder)
+    papers = judged(facts)
+    for paper, own in papers.items():
+        write_text(folder / page_name(paper), scorecard(paper, own))
+    if papers:
+        with replacing(folder / _PICTURE) as place:
+            drawn = bars(papers)
+            drawn.savefig(place, dpi=110, format="png")
+            pyplot().close(drawn)
+    write_appendix(folder, summaries, checks)
+    place = folder / "index.md"
+    write_text(place, "\n\n".join(_parts(summaries, checks, papers, facts)) + "\n")
+    return place
+
+
+def _gathered(folder: Path, names: list[str]) -> pd.DataFrame:
+    """Return the checks of all studies, with what each counts as."""
+    import pandas as pd
+
+    tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
+    found = pd.concat(tables, ignore_index=True)
+    found = found.assign(basis=found.basis.fillna("") if "basis" in found else "")
+    return found.assign(counts=counting.kinds(found))
+
+
+def _facts_in(folder: Path) -> dict[str, Facts]:
+    import pandas as pd
+
+    return {place.parent.name: from_table(pd.read_csv(place)) for place in sorted(folder.glob(f"*/{FACTS}"))}
+
+
+def _parts(
+    summaries: list[dict[str, Any]],
+    checks: pd.DataFrame,
+    papers: Mapping[str, list[Judged]],
+    facts: Mapping[str, Facts],
+) -> Iterator[str]:
+    yield "# Published results and ours"
+    yield (
+        "Three papers introduced these scores. This page counts which of their claims we could repeat, and which of "
+        "those survive a control. Where the published models or data are not available, other models replace them. "
+        "Such stand-ins can fail to show a claim but cannot refute it. Each scorecard names what was replaced."
+    )
+    if papers:
+        yield f"![Main claims of each paper: repeated or not, and with which result of the control]({_PICTURE})"
+        yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*one) for one in papers.items()])
+    told = [text.format_map(facts) for text, one in findings() if _there(one.study, text, facts)]
+    if told:
+        yield "## Five findings for users of these scores"
+        yield "\n".join(f"{place}. {text}" for place, text in enumerate(told, 1))
+    results = checks[checks.counts == counting.RESULT]
+    reached = results[results.verdict != UNREACHABLE]
+    yield "## Every number"
+    yield (
+        f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
+        f"results. We could check {len(reached):,} of them, "
+        f"and {(reached.verdict == AGREES).sum():,} of those agree. [The appendix]({APPENDIX}) lists each result with "
+        "the reason for its verdict. `shesha study run NAME` computes a study again."
+    )
+
+
+def _line(paper: str, own: list[Judged]) -> list[str]:
+    return [f"[{paper}]({page_name(paper)})", *(str(n or "") for n in counts(own))]
+
+
+def _there(study: str, text: str, facts: Mapping[str, Facts]) -> bool:
+    """Whether all facts of a finding are among those at hand."""
+    try:
+        text.format_map(facts)
+    except KeyError:
+        return False
+    return study in facts

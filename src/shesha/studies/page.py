@@ -1,0 +1,109 @@
+"""The page of a study: the answer first, then tables and pictures, then what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shesha.report import markdown_table
+from shesha.studies.checks import Check, as_table
+from shesha.studies.decimals import column_cells
+from shesha.support.atomic_files import replacing, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with a name for its file, and what it shows in words."""
+
+    name: str
+    figure: Figure
+    shows: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a study found.
+
+    Parameters
+    ----------
+    answer : str
+        To the study's question, in a sentence or two, with the numbers that decide.
+    tables : sequence of (title, table)
+    pictures : sequence of Picture
+    notes : sequence of str
+        What we make of differences, what cannot be compared, what would fool a reader.
+    checks : sequence of Check
+        Every published number and claim that the study repeats, or cannot: lines of the index of all studies.
+    """
+
+    answer: str
+    tables: tuple[tuple[str, pd.DataFrame], ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    notes: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+def yes_if(holds: bool) -> str:
+    """Begin an answer by what the rows say, never by a word that no row could change.
+
+    Examples
+    --------
+    >>> yes_if(0.7 > 0.5), yes_if(0.2 > 0.5)
+    ('Yes', 'No')
+    """
+    return "Yes" if holds else "No"
+
+
+def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
+    """Write a page and its pictures, and return where.
+
+    Parameters
+    ----------
+    page : Page
+    folder : path
+        Is made if need be.
+    title, question, ran : str
+        Heading; what was asked; what was run, for its end.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [f"# {title}", question, f"**{page.answer}**"]
+    for picture in page.pictures:
+        with replacing(folder / f"{picture.name}.png") as place:
+            picture.figure.savefig(place, dpi=150, format="png")
+        _close(picture.figure)
+        parts.append(f"![{picture.shows}]({picture.name}.png)")
+    for heading, table in page.tables:
+        parts += [f"## {heading}", _markdown(table)]
+    if page.checks:
+        parts += ["## Beside the published numbers", _markdown(_told(page.checks))]
+    parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
+    parts += ["## What was run", ran]
+    place = folder / "page.md"
+    write_text(place, "\n\n".join(parts) + "\n")
+    return place
+
+
+def _told(checks: Iterable[Check]) -> pd.DataFrame:
+    """One line per check, where the verdict says what it rests on."""
+    table = as_table(checks)
+    on = [
+        f"{verdict} ({basis})" if basis else verdict for verdict, basis in zip(table.verdict, table.basis, strict=True)
+    ]
+    return table.assign(verdict=on).drop(columns="basis")
+
+
+def _close(figure: Figure) -> None:
+    from shesha.charts import pyplot
+
+    pyplot().close(figure)
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    columns = [column_cells(table.iloc[:, place].tolist()) for place in range(table.shape[1])]
+    return markdown_table([str(name) for name in table.columns], zip(*columns, strict=True))

@@ -1,0 +1,241 @@
+"""Published lines become checks.
+
+A line of a published table says *where*, *what* and what is *published*: a number, or a claim in words. A study says
+what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it
+does not agree.
+
+Two kinds of lines may stand in one file (`apart`): those with a `key`, by which a study answers them (`against`), and
+those with a `row` and a `number`, as in a printed table, answered many at a time (`stand_ins`, `derived`, `models`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies.checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.tolerance import JOINT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAPER = "Geometric Stability, "
+ABSENT = "the cells that decide it are not among the rows at hand"
+_WORDED = "claim/"
+Table = Any
+"""A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
+Answers = dict[str, "Found"]
+"""What was found, by the key of the published line."""
+Ours = Callable[[str, str], float | None]
+"""Takes row and number of a line; returns ours, None where there is none."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Our answer to one published number or claim.
+
+    Parameters
+    ----------
+    ours : float, str or None
+    error : float
+        Standard deviation of a single draw, where the published number is one draw.
+    why : str
+        Reason, told unless it agrees.
+    verdict : str, optional
+        Of a claim in words; numbers are judged by their distance.
+    decimals : int, optional
+        Of the published number; default: what its line says, else 3.
+    note : str
+        What must be known even where it agrees.
+    """
+
+    ours: float | str | None
+    error: float = 0.0
+    why: str = ""
+    verdict: str | None = None
+    decimals: int | None = None
+    note: str = ""
+
+
+def draws(values: pd.Series, why: str = "") -> Found:
+    """Mean of our draws, with the spread of one."""
+    error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return Found(float(values.mean()) if len(values) else None, error, why)
+
+
+def claim(
+    holds: bool | None, ours: float | str | None, why: str = "", otherwise: str = HOLDS_NOT, *, note: str = ""
+) -> Found:
+    """Judge a claim in words by what we computed: True, False (then `otherwise`), None where cells are absent.
+
+    DIFFERS is for claims against which nothing speaks but stand-ins of the published data.
+    """
+    if holds is None:
+        return Found(None, why=ABSENT, verdict=NOT_RUN)
+    return Found(ours, why=why, verdict=AGREES if holds else otherwise, note=note)
+
+
+SMALL = 0.3
+"""Correlations within this of zero are small (Cohen 1988: medium from here on): an interval within shows absence."""
+
+
+def unrelated(found: Mapping[str, float], ours: str, why: str, *, small: float = SMALL) -> Found:
+    """Judge the claim that two quantities do not go together by an interval, never by a p-value above 0.05.
+
+    Parameters
+    ----------
+    found : mapping with 'low' and 'high'
+        Limits of the correlation, or of another number that is zero where nothing is there.
+    ours : str
+        What is printed.
+    why : str
+        What speaks against the claim where the interval leaves out zero.
+    small : float
+        Up to this in size it counts as none.
+    """
+    low, high = found["low"], found["high"]
+    if low > 0 or high < 0:
+        return Found(ours, why=why, verdict=HOLDS_NOT)
+    if -small <= low and high <= small:
+        return Found(ours, verdict=AGREES)
+    wide = f"the interval holds zero, and values beyond {small:g} as well"
+    return Found(ours, why=wide, verdict=INCONCLUSIVE)
+
+
+def unreachable(why: str, ours: float | str | None = None) -> Found:
+    """Say that a line cannot be repeated here, and what is missing; `ours` is that of a stand-in."""
+    return Found(ours, why=why, verdict=UNREACHABLE)
+
+
+def against(
+    published: pd.DataFrame | None,
+    found: Mapping[str, Found],
+    missing: Mapping[str, str] | None = None,
+) -> tuple[Check, ...]:
+    """Turn every published line into a check by its key.
+
+    Parameters
+    ----------
+    published : DataFrame
+        Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
+    found : mapping of key to Found
+    missing : mapping of str to str
+        What keys that cannot be repeated begin with, and what is missing.
+
+    Returns
+    -------
+    tuple of Check
+        In the order of the lines. Lines whose keys are in neither are "not run".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> lines = pd.DataFrame({"where": "Paper, 1", "what": ["a", "b"], "key": ["a", "b"], "published": ["0.50", "yes"]})
+    >>> [one.verdict for one in against(lines, {"a": Found(0.51, 0.01), "b": claim(False, "no", "a control")})]
+    ['agrees', 'does not hold']
+    """
+    assert published is not None
+    keyed = ((line, str(line.key)) for _, line in published.iterrows())
+    return tuple(check_of(line, found.get(key) or _missing(key, missing or {})) for line, key in keyed)
+
+
+def _missing(key: str, reasons: Mapping[str, str]) -> Found:
+    found = [reason for start, reason in reasons.items() if key.startswith(start)]
+    return unreachable(found[0]) if found else claim(None, None)
+
+
+def check_of(line: Any, found: Found, unit: str = "") -> Check:
+    """Judge one published line.
+
+    Raises
+    ------
+    TypeError
+        If words are published, or found, without a verdict.
+    """
+    where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
+    if found.verdict is not None:
+        why = "" if found.verdict == AGREES else found.why
+        return Check(where, what, told, found.ours, found.verdict, why or found.note)
+    if isinstance(told, str) or isinstance(found.ours, str):
+        raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
+    absent = found.ours is None or isnan(found.ours)
+    return judged(
+        where,
+        what,
+        told,
+        found.ours,
+        error=found.error,
+        published_error=_or(line.get("error"), 0.0),
+        decimals=found.decimals if found.decimals is not None else int(_or(line.get("decimals"), 3)),
+        why=found.why or (ABSENT if absent else ""),
+    )
+
+
+def as_number(value: object) -> float | str:
+    """Return a published number, or the words in its place."""
+    try:
+        return float(str(value))
+    except ValueError:
+        return str(value)
+
+
+def decimals_of(text: str) -> int:
+    """Count the printed decimals of a number, without zeros at the end.
+
+    Examples
+    --------
+    >>> decimals_of("0.250"), decimals_of("12")
+    (2, 0)
+    """
+    return len(text.partition(".")[2].rstrip("0"))
+
+
+def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
+    """Separate printed numbers from claims in words, whose keys begin with "claim/"; it is taken off."""
+    assert published is not None
+    worded = published.key.astype(str).str.startswith(_WORDED)
+    claims = published[worded]
+    return published[~worded], claims.assign(key=claims.key.str.removeprefix(_WORDED))
+
+
+def of(published: Table, *where: str) -> Table:
+    """Return the lines of tables or sections: "Table 47", "10.3"."""
+    return published[published["where"].isin([PAPER + one for one in where])]
+
+
+def number(published: Table, where: str, row: str, name: str) -> float:
+    """Return one published number."""
+    own = of(published, where)
+    return float(own[(own.row.astype(str) == row) & (own.number == name)].published.iloc[0])
+
+
+def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
+    """Yield published numbers of other models, with those of the stand-in where it has one."""
+    for _, line in lines.iterrows():
+        yield check_of(line, unreachable(why, ours(str(line.row), line.number)), unit)
+
+
+def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
+    """Yield one check for each line of a table of models: whether the model is at hand."""
+    for _, line in lines.iterrows():
+        own = at_hand.get(str(line.row))
+        yield check_of(line, unreachable(why) if own is None else claim(True, own))
+
+
+def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
+    """Compare numbers of the text with what the published tables, rounded so far, themselves give."""
+    for _, line in lines.iterrows():
+        found = ours(str(line.row), line.number)
+        decimals = decimals_of(str(line.published))
+        yield check_of(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
+
+
+def _what(line: Any, unit: str) -> str:
+    own = line.get("what")
+    return own if isinstance(own, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
+
+
+def _or(value: Any, default: float) -> float:
+    return default if value is None or isnan(float(value)) else float(value)

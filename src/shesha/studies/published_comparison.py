@@ -1,0 +1,81 @@
+"""Comparison of our means with published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN
+from shesha.studies.tolerance import allowed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def compare_with_published(
+    rows: pd.DataFrame, published: pd.DataFrame, by: Sequence[str], numbers: Sequence[str], *, decimals: int = 3
+) -> pd.DataFrame:
+    """Compare means of our draws with published numbers, with the difference and a verdict.
+
+    A published number is one draw: it agrees if it lies among 95 % of our single draws, or up to rounding.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One line per cell.
+    published : DataFrame
+        One line per combination of `by`, with columns called like ours.
+    by : sequence of str
+        Parameters that say which belong together.
+    numbers : sequence of str
+        Columns to compare.
+    decimals : int
+        Of the published numbers.
+
+    Returns
+    -------
+    DataFrame
+        One line per published number: the parameters, `number`, `published`, `ours`, `sd`, `draws`, `difference`,
+        `verdict`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ours = pd.DataFrame({"k": [1, 1, 1], "score": [0.50, 0.52, 0.54]})
+    >>> compare_with_published(ours, pd.DataFrame({"k": [1], "score": [0.55]}), ["k"], ["score"]).verdict.tolist()
+    ['agrees']
+    """
+    import pandas as pd
+
+    lines = []
+    for _, line in published.iterrows():
+        own = rows[np.logical_and.reduce([rows[name] == line[name] for name in by])] if by else rows
+        for number in numbers:
+            if number not in published or pd.isna(line[number]):
+                continue
+            values = own[number].dropna() if number in own else pd.Series(dtype=float)
+            lines.append(_line({name: line[name] for name in by}, number, float(line[number]), values, decimals))
+    return pd.DataFrame(lines)
+
+
+def _line(
+    keys: dict[str, object], number: str, published: float, values: pd.Series[float], decimals: int
+) -> dict[str, object]:
+    n = len(values)
+    ours = float(values.mean()) if n else float("nan")
+    sd = float(values.std(ddof=1)) if n > 1 else float("nan")
+    difference = ours - published
+    within = allowed(sd, decimals=decimals)
+    verdict = NOT_RUN if not n else AGREES if abs(difference) <= within else DIFFERS
+    return {
+        **keys,
+        "number": number,
+        "published": published,
+        "ours": ours,
+        "sd": sd,
+        "draws": n,
+        "difference": difference,
+        "verdict": verdict,
+    }

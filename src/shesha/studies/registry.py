@@ -1,0 +1,106 @@
+"""Installed studies and those of a user's own modules, by name."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from pkgutil import walk_packages
+from types import ModuleType
+
+from shesha.studies.definition import Study
+from shesha.support import spelling as spelling
+
+GROUP = "shesha.studies"
+"""Entry points of packages of studies; a folder `published` of each holds published numbers and claims."""
+NOT_INSTALLED = "the papers' studies are a package of their own: pip install shesha-studies"
+
+
+@cache
+def packages() -> tuple[ModuleType, ...]:
+    """Return the installed packages that hold studies."""
+    return tuple(import_module(name) for name in sorted({found.value for found in entry_points(group=GROUP)}))
+
+
+@cache
+def studies() -> tuple[Study, ...]:
+    """Return the installed studies, in the order of their names; none where no package holds any."""
+    modules = [
+        import_module(found.name)
+        for package in packages()
+        for found in walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    found = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Study)}
+    return tuple(sorted(found.values(), key=lambda one: one.name))
+
+
+def data_folders() -> tuple[Path, ...]:
+    """Return the folders of published numbers and claims, one per package."""
+    return tuple(Path(package.__path__[0]) / "published" for package in packages())
+
+
+def data_folder(study: Study) -> Path | None:
+    """Return the folder of a study's published numbers; None for a user's own study."""
+    top = study.cell.__module__.partition(".")[0]
+    return next((Path(one.__path__[0]) / "published" for one in packages() if one.__name__ == top), None)
+
+
+def find(name: str) -> Study:
+    """Return a study by its name, or one's own as `module:name` or `file.py:name`.
+
+    Parameters
+    ----------
+    name : str
+        A module is also found as a file in the current folder.
+
+    Raises
+    ------
+    ValueError
+        If there is none; close names are listed.
+    """
+    module, colon, attribute = name.rpartition(":")
+    if not colon:
+        if not studies():
+            raise ValueError(f"study must be module:name or file.py:name, got {name!r}; {NOT_INSTALLED}")
+        return spelling.find_by_name(name, studies(), "study", "`shesha study list`")
+    found = getattr(_own_module(module, name), attribute, None)
+    if not isinstance(found, Study):
+        raise ValueError(f"study must name a function marked by shesha.studies.study, got {name!r}")
+    return found
+
+
+def _own_module(module: str, name: str) -> ModuleType:
+    """Return a module of the user's: a file that is named, one that can be imported, or a file of the folder."""
+    if module.endswith(".py"):
+        if not Path(module).is_file():
+            raise ValueError(f"study must be file.py:name of a file that is there, got {name!r}")
+        return _loaded(Path(module).resolve())
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        beside = Path(*module.split(".")).with_suffix(".py")
+        if error.name == module and beside.is_file():
+            return _loaded(beside.resolve())
+        raise ValueError(
+            f"study must be module:name of a module that can be imported, or a file of this folder, got {name!r} "
+            f"({error})"
+        ) from None
+
+
+@cache
+def _loaded(file: Path) -> ModuleType:
+    """Run a file as a module of its name, with what lies beside it in reach, as Python runs a script."""
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    spec.loader.exec_module(made)
+    for one in vars(made).values():
+        if isinstance(one, Study) and one.cell.__module__ == file.stem:
+            object.__setattr__(one, "file", str(file))
+    return made
