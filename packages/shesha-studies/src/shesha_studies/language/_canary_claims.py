@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.studies.checks import DIFFERS, Check
-from shesha.studies.facts import Fact, Facts, rate, sign_difference
+from shesha.studies.facts import Fact, Facts, over_draws, rate, sign_difference
 from shesha.studies.published import (
     Answers,
     Table,
@@ -23,13 +23,13 @@ from shesha.studies.published import (
 )
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
 from shesha_studies.language._drifts import BOUND, METRICS
+from shesha_studies.language._perturbed_models import MINILM
+from shesha_studies.language_models import MPNET
 
-UNIT = ["task", "layer", "seed"]
+UNIT = ["model", "task", "layer", "seed"]
 LATE = 0.55
 """Stands for "never" in means over levels up to 0.5."""
 LOST = 0.05
-LAST = 6
-"""The layer whose rows are the encoder's."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Found:
 
     def beside(self, published: Table) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
-        last = self.noise[self.noise.layer == LAST]
+        last = self.noise[self.noise["last"]]
         table = of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
@@ -56,9 +56,10 @@ class Found:
 
 
 def found_in(rows: Table) -> Found:
-    """Gather what the page tells."""
+    """Gather the statistics of the page."""
     # Equal losses are ties, whatever the last digits of a difference of shares.
-    rows = rows.assign(drop=rows["drop"].round(6))
+    depth = rows.layer / rows.groupby("model").layer.transform("max")
+    rows = rows.assign(drop=rows["drop"].round(6), depth=depth, last=depth == 1)
     noise, unchanged = rows[rows.kind == "noise"], rows[rows.kind == "unchanged"]
     bounds = {
         "bound 0.05": {m: _same(noise, BOUND) for m in METRICS},
@@ -71,7 +72,7 @@ def found_in(rows: Table) -> Found:
         for a, b in (("shesha", "cka"), ("procrustes", "shesha"), ("procrustes", "cka"))
     }
     contests["never"] = (int((early["bound 0.05"].wasserstein == NEVER).sum()), len(early["bound 0.05"]), 0)
-    return Found(noise, _correlations(noise), _within(noise), _means(early), contests, _matched(noise))
+    return Found(noise, _correlations(noise), _within(noise), _means(noise, early), contests, _matched(noise))
 
 
 def _same(noise: Table, bound: float) -> Table:
@@ -80,15 +81,16 @@ def _same(noise: Table, bound: float) -> Table:
 
 def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
     """Largest drift of the re-encodings of each layer and task, for every draw of the noise."""
-    largest = unchanged.groupby(["task", "layer"])[metric].max()
+    largest = unchanged.groupby(["model", "task", "layer"])[metric].max()
     units = noise.groupby(UNIT)[metric].first()
-    return units * 0 + np.array([largest[(task, layer)] for task, layer, _ in units.index])
+    return units * 0 + np.array([largest[(model, task, layer)] for model, task, layer, _ in units.index])
 
 
-def _means(early: dict[str, Table]) -> Table:
+def _means(noise: Table, early: dict[str, Table]) -> Table:
     import pandas as pd
 
-    last = {name: table[table.index.get_level_values("layer") == LAST] for name, table in early.items()}
+    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
+    last = {name: table.loc[list(chosen.itertuples(index=False, name=None))] for name, table in early.items()}
     return pd.DataFrame({name: table.replace(NEVER, LATE).mean() for name, table in last.items()}).T
 
 
@@ -96,21 +98,23 @@ def _correlations(noise: Table) -> Table:
     import pandas as pd
 
     names = (*METRICS, "level")
-    last = [own for _, own in noise[noise.layer == LAST].groupby(["task", "seed"])]
-    return pd.DataFrame(
-        {
-            "rho": {name: noise[name].corr(noise["drop"], method="spearman") for name in names},
-            "last": {
-                name: float(np.mean([own[name].corr(own["drop"], method="spearman") for own in last])) for name in names
-            },
-        }
-    )
+    every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
+    return pd.DataFrame({"rho": every, "last": _of_last_layers(noise).mean()})
+
+
+def _of_last_layers(noise: Table) -> Table:
+    """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
+    import pandas as pd
+
+    units = noise[noise["last"]].groupby(["model", "task", "seed"])
+    names = (*METRICS, "level")
+    return pd.DataFrame([{name: own[name].corr(own["drop"], method="spearman") for name in names} for _, own in units])
 
 
 def _within(noise: Table) -> Table:
     import pandas as pd
 
-    found = {name: within(noise, name, ["task", "level", "seed"], "layer") for name in METRICS}
+    found = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
     return pd.DataFrame.from_dict(found, orient="index", columns=["rho", "p"])
 
 
@@ -136,9 +140,9 @@ def _matched(noise: Table) -> Table:
 
 def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
-    last = found.noise[(found.noise.layer == LAST) & (found.noise.task == "SST-2")].groupby("level")
+    last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
-    other = "a mean over 26 encoders; ours is one of them, all-MiniLM-L6-v2, on SST-2"
+    other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
     yield from stand_ins(
         of(published, "Table 47"),
         lambda row, name: (
@@ -151,7 +155,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         other,
         "noise",
     )
-    at_hand = {"sentence-transformers/all-MiniLM-L6-v2": "MiniLM"}
+    at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
     yield from models(of(published, "Table 54"), at_hand, "these weights are not at hand")
     yield from _text(found, published)
     yield from against(claims, _claims(found, published))
@@ -182,7 +186,7 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
         "Procrustes before Shesha and CKA": first,
         "Wasserstein never beyond 0.05": found.contests["never"][0],
     }
-    why = f"26 other encoders; ours: of {n} pairs of layer, task and draw of one of them"
+    why = f"26 encoders; ours: of {n} cases (layer, task and draw) of two of them"
     yield from stand_ins(every[every.row == "models"], lambda _, name: float(ours[name]), why)
     yield from stand_ins(
         every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
@@ -190,7 +194,7 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
     bound = found.first.loc["bound 0.05"]
     yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
     rho = found.correlations["last"]
-    why = "26 other encoders together; ours: the last layer of one, mean of tasks and draws"
+    why = "26 encoders together; ours: the last layers of two, mean over tasks and draws"
     yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)
 
 
@@ -211,9 +215,9 @@ def _of_losses(found: Found, published: Table) -> Answers:
     answers["alike"] = claim(
         bool(alike.max() - alike.min() < 0.05 and alike.min() > 0.9),
         f"{alike.min():.2f} to {alike.max():.2f}",
-        "alike on the layers of one encoder, and below 0.9"
+        "the correlations are alike, and below 0.9"
         if alike.max() - alike.min() < 0.05
-        else "the correlations differ by more than 0.05 on the layers of one encoder",
+        else "the correlations differ by more than 0.05",
         DIFFERS,
     )
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
@@ -222,21 +226,22 @@ def _of_losses(found: Found, published: Table) -> Answers:
 
 
 def _of_bounds(found: Found) -> Answers:
-    """Which number warns first, under one bound for all and beside chance."""
+    """Which number warns first, under one bound and under bounds from re-encodings."""
     answers: Answers = {}
     first = found.first
     fifty, many = first.loc["bound 0.05"], first.loc["bound from chance"]
     answers["first"] = claim(
         bool(many.procrustes < min(many.shesha, many.cka)),
-        f"{fifty.procrustes:.3f}; squared {fifty.squared:.3f}; beside chance {many.procrustes:.3f} (Shesha "
+        f"{fifty.procrustes:.3f}; squared {fifty.squared:.3f}; under bounds from re-encodings {many.procrustes:.3f} "
+        "(Shesha "
         f"{many.shesha:.3f})",
-        "it is first under one bound for all because it is a root: squared, as the text defines it, it is the last; "
-        "beside re-encodings it is no earlier than the others",
+        "it is first under one bound because it is a root; squared, as the text defines it, it is the last. Under "
+        "bounds from re-encodings it is no earlier than the others",
     )
     answers["wasserstein"] = claim(
         bool(many.wasserstein > 0.4),
-        f"beside chance: {many.wasserstein:.3f}",
-        "its numbers are small, and those of chance smaller: beside re-encodings it is as early as the others",
+        f"under bounds from re-encodings: {many.wasserstein:.3f}",
+        "its numbers are small, and smaller still for re-encodings; under such bounds it is as early as the others",
     )
     matched = found.matched.sensitivity
     gain = matched.shesha - max(matched.cka, matched.procrustes)
@@ -286,18 +291,18 @@ def _of_noise(found: Found) -> Answers:
 
 
 def facts_of(rows: Table) -> Facts:
-    """How often Shesha is first, under one bound and beside chance, and what drift says that the noise does not."""
+    """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
     found = found_in(rows)
     early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    rho = found.correlations["last"]
+    rho = _of_last_layers(found.noise)
     return {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
         "earlier_less_later": _first_less_later(early["bound 0.05"]),
         "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
         "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
-        "drift": Fact(float(rho["shesha"])),
-        "beyond_noise": Fact(float(rho["shesha"] - rho["level"])),
+        "drift": over_draws(rho["shesha"]),
+        "beyond_noise": over_draws(rho["shesha"] - rho["level"]),
     }
 
 

