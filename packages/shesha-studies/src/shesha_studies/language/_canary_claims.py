@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.studies.checks import DIFFERS, Check
-from shesha.studies.facts import Fact, Facts, over_draws, rate, sign_difference
 from shesha.studies.published import (
     Answers,
     Table,
@@ -99,10 +98,10 @@ def _correlations(noise: Table) -> Table:
 
     names = (*METRICS, "level")
     every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
-    return pd.DataFrame({"rho": every, "last": _of_last_layers(noise).mean()})
+    return pd.DataFrame({"rho": every, "last": of_last_layers(noise).mean()})
 
 
-def _of_last_layers(noise: Table) -> Table:
+def of_last_layers(noise: Table) -> Table:
     """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
     import pandas as pd
 
@@ -288,24 +287,3 @@ def _of_noise(found: Found) -> Answers:
         DIFFERS,
     )
     return answers
-
-
-def facts_of(rows: Table) -> Facts:
-    """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
-    found = found_in(rows)
-    early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    rho = _of_last_layers(found.noise)
-    return {
-        "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
-        "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
-        "earlier_less_later": _first_less_later(early["bound 0.05"]),
-        "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
-        "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
-        "drift": over_draws(rho["shesha"]),
-        "beyond_noise": over_draws(rho["shesha"] - rho["level"]),
-    }
-
-
-def _first_less_later(contest: tuple[int, int, int]) -> Fact:
-    first, ties, later = contest
-    return sign_difference(first, later, first + ties + later)

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.support.types import Matrix
-from shesha_studies.language._canary_claims import facts_of
+from shesha_studies.language._canary_facts import facts_of
 from shesha_studies.language._canary_page import page_of
 from shesha_studies.language._drift_texts import sst2, stsb
 from shesha_studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
