@@ -31,7 +31,7 @@ ORDER = [
     {"comparison"},
     {"auditing", "coherence", "ranking"},
     {"bio", "neuro", "steering", "drift"},
-    {"changes"},
+    {"changes", "citations"},
     {"benchmark"},
     {"studies"},
     {"plot"},

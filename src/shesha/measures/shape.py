@@ -34,7 +34,7 @@ def _shape_cosine(a: Features, b: Features) -> float:
     family=FAMILY,
     cost="n d^2 + d^3",
     formula="mean_i cos(Q x_i, y_i), Q = argmin ||X Q - Y||",
-    reference="Hamilton et al. 2016",
+    reference="Hamilton et al. 2016b",
     caveats=("A common offset of all rows dominates every cosine.",),
     self_value=1.0,
     groups=("ReSi",),

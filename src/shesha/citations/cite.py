@@ -1,0 +1,167 @@
+"""BibTeX entries for the measures and scores that a text or a result names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from shesha import descriptors, measures, stability
+from shesha._version import __version__
+from shesha.results.base import Result
+from shesha.support import argument_types as kinds
+from shesha.support import spelling
+
+_BIB = Path(__file__).with_name("references.bib")
+_LABEL = re.compile(r"keywords = \{(.*)\}")
+_YEAR = re.compile(r"^.*?\d{4}[a-z]?(?=\D|$)")
+_NAMED = ("measure", "variant", "score")
+"""Fields of results whose value is the name of a measure or score."""
+
+
+@dataclass(frozen=True)
+class Citations:
+    """BibTeX entries; print it, or save `str` of it.
+
+    Attributes
+    ----------
+    entries : tuple of str
+        The library first, then one entry per source.
+    unchecked : tuple of str
+        "name: reference" of sources without a checked entry, printed as comments.
+    """
+
+    entries: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the text of a BibTeX file."""
+        comments = [f"% No checked entry for {line}" for line in self.unchecked]
+        return "\n\n".join([*self.entries, *(["\n".join(comments)] if comments else [])])
+
+
+def cite(*used: str | Result) -> Citations:
+    """Return BibTeX entries for the library and for the sources of measures and scores.
+
+    Parameters
+    ----------
+    *used : str or result
+        Names of measures, stability scores or descriptors, or results, which name theirs. Without any, only the
+        library is cited.
+
+    Returns
+    -------
+    Citations
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown; close names are listed.
+    TypeError
+        If something is neither a name nor a result.
+
+    Examples
+    --------
+    >>> import shesha
+    >>> print(shesha.cite("cka").entries[1].splitlines()[0])
+    @inproceedings{kornblith2019similarity,
+    >>> shesha.cite("cka", "unbiased CKA", "feature_split").unchecked
+    ()
+    """
+    known = _references()
+    labels: dict[str, list[str]] = {}
+    for one in used:
+        for name, reference in _sources(one):
+            for label in reference.split("; "):
+                labels.setdefault(_label(label), [name, label])
+    entries = {known[label]: None for label in labels if label in known}
+    unchecked = [f"{name}: {text}" for label, (name, text) in labels.items() if label not in known]
+    return Citations((_library(), *entries), tuple(unchecked))
+
+
+def _sources(one: str | Result) -> Iterator[tuple[str, str]]:
+    """Yield the name and the reference of each measure or score."""
+    if isinstance(one, str):
+        found = _find(one)
+        if found is None:
+            # Raises an error that lists close names.
+            every = [SimpleNamespace(names=_names_of(known)) for known in (*measures.choose("all"), *_scores())]
+            spelling.find_by_name(one, every, "name", "`shesha measures` and `shesha scores`")
+        else:
+            yield found.name, found.reference
+        return
+    kinds.instance(one, Result, "used", "names of measures or scores, or results")
+    for name in dict.fromkeys(_names_in(one.to_dict())):
+        if (found := _find(name)) is not None:
+            yield found.name, found.reference
+
+
+def _names_in(plain: Any) -> Iterator[str]:
+    """Yield all names of measures and scores in the plain values of a result."""
+    if isinstance(plain, Mapping):
+        for key, value in plain.items():
+            if key in _NAMED and isinstance(value, str):
+                yield value
+            elif key == "measures" and isinstance(value, Sequence):
+                yield from (one for one in value if isinstance(one, str))
+            else:
+                # An audit keeps each score under the score's own name.
+                yield from [key] if value is not None and _find(key) is not None else []
+                yield from _names_in(value)
+    elif isinstance(plain, Sequence) and not isinstance(plain, str):
+        for one in plain:
+            yield from _names_in(one)
+
+
+def _scores() -> list[Any]:
+    return [*stability.registered_variants().values(), *descriptors.descriptors().values()]
+
+
+def _find(name: str) -> Any:
+    """Return the measure or score of a name, or None."""
+    wanted = _simple(name)
+    every = [*measures.choose("all"), *_scores()]
+    return next((one for one in every if wanted in map(_simple, _names_of(one))), None)
+
+
+def _names_of(one: Any) -> tuple[str, ...]:
+    return (one.name, one.function.__name__) if isinstance(one, measures.Measure) else one.names
+
+
+def _simple(name: str) -> str:
+    """Return a name without options, case, spaces and punctuation."""
+    return re.sub(r"[^a-z0-9]", "", name.partition("(")[0].casefold())
+
+
+def _label(reference: str) -> str:
+    """Return the authors and the year of a reference, without its section."""
+    found = _YEAR.match(reference)
+    return found.group() if found else reference
+
+
+@cache
+def _references() -> dict[str, str]:
+    """Return the entries of the file by the reference as the cards name it."""
+    entries = re.findall(r"^@.*?^}", _BIB.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found = {}
+    for entry in entries:
+        label = _LABEL.search(entry)
+        assert label is not None, entry
+        found[label.group(1)] = re.sub(r"\n  keywords = .*", "", entry)
+    return found
+
+
+def _library() -> str:
+    return "\n".join(
+        [
+            "@software{shesha,",
+            "  author = {{The shesha developers}},",
+            "  title = {shesha: The Geometry of Representations},",
+            f"  version = {{{__version__}}},",
+            "}",
+        ]
+    )
