@@ -49,7 +49,7 @@ def test_help_lists_the_commands(invoke, args, status):
 
 
 def test_help_of_audit_lists_the_options(process):
-    ended = process("audit", "--help")
+    ended = process("audit", "--help-all")
     assert (ended.status, ended.err) == (0, "")
     words = ended.out.split()
     assert [option for option in OPTIONS if option not in words] == []

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ import typer
 
 from shesha.cli import _config_file
 from shesha.cli._examples import EXAMPLES
+from shesha.cli._help_panels import CommandWithPanels
 from shesha.cli._option_names import name_options
 from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
@@ -48,32 +50,26 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-app.command("audit", short_help="Measure stability and look for what could be wrong.", epilog=EXAMPLES["audit"])(
-    audit_command
-)
-app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
-app.command("cite", short_help="Print BibTeX for measures and scores.", epilog=EXAMPLES["cite"])(cite_command)
-app.command("compare", short_help="Measure how similar representations are.", epilog=EXAMPLES["compare"])(
-    compare_command
-)
-app.command("consensus", short_help="Find the shape that representations share.", epilog=EXAMPLES["consensus"])(
-    consensus_command
-)
-app.command("demo", short_help="Ask four questions of an example.", epilog=EXAMPLES["demo"])(demo_command)
-app.command("diff", short_help="Say which layers a change of a model changed.", epilog=EXAMPLES["diff"])(diff_command)
-app.command("doctor", short_help="Show what is installed and what is missing.", epilog=EXAMPLES["doctor"])(
-    doctor_command
-)
-app.command("extract", short_help="Write the layers of a model to a file.", epilog=EXAMPLES["extract"])(extract_command)
-app.command("layers", short_help="Compare all layers of two models.", epilog=EXAMPLES["layers"])(layers_command)
-app.command("measures", short_help="List similarity measures, or describe one.", epilog=EXAMPLES["measures"])(
-    measures_command
-)
+
+
+def _add(name: str, function: Callable[..., None], about: str) -> None:
+    app.command(name, cls=CommandWithPanels, short_help=about, epilog=EXAMPLES[name])(function)
+
+
+_add("audit", audit_command, "Measure stability and look for what could be wrong.")
+_add("compare", compare_command, "Measure how similar representations are.")
+_add("diff", diff_command, "Say which layers a change of a model changed.")
+_add("layers", layers_command, "Compare all layers of two models.")
+_add("rank", rank_command, "Rank models by how well they explain data.")
+_add("consensus", consensus_command, "Find the shape that representations share.")
+_add("extract", extract_command, "Write the layers of a model to a file.")
+_add("measures", measures_command, "List similarity measures, or describe one.")
+_add("scores", scores_command, "List scores of one representation, or describe one.")
+_add("cite", cite_command, "Print BibTeX for measures and scores.")
+_add("demo", demo_command, "Ask four questions of an example.")
+_add("doctor", doctor_command, "Show what is installed and what is missing.")
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
-app.command("rank", short_help="Rank models by how well they explain data.", epilog=EXAMPLES["rank"])(rank_command)
-app.command("scores", short_help="List scores of one representation, or describe one.", epilog=EXAMPLES["scores"])(
-    scores_command
-)
+app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
 app.add_typer(study, short_help="Repeat the experiments of the papers.")
 
 

@@ -1,0 +1,98 @@
+"""Help in panels: the options that most people need first, the others by subject, rare ones behind `--help-all`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from typer.core import TyperCommand
+
+ALL = "--help-all"
+FEW = 16
+"""Arguments and options of a command whose help needs no panels."""
+_WANTS_ALL = "shesha.help_all"
+
+FIRST: Mapping[str, tuple[str, ...]] = {
+    "audit": ("--labels", "--key", "--model", "--texts", "--quick", "--html"),
+    "compare": ("--key", "--measures", "--calibrate", "--model", "--texts", "--html"),
+    "diff": ("--model", "--texts", "--labels", "--also", "--index", "--html"),
+    "layers": ("--model", "--texts", "--measure", "--permutations", "--plot", "--html"),
+    "rank": ("--data", "--measure", "--key", "--groups", "--plot", "--html"),
+}
+"""What most people need, by command."""
+
+_COMPUTING = "What to compute"
+PANELS: Mapping[str, tuple[str, ...]] = {
+    "Input": ("--labels", "--label-column", "--key", "--data-key", "--rows", "--rdm", "--layer-axis", "--by-position"),
+    "Model": ("--layers", "--pool", "--batch-size", "--device"),
+    "Rows that depend on one another": (
+        *("--blocks", "--groups", "--within", "--shift", "--block-length", "--covariates"),
+    ),
+    _COMPUTING: (),
+    "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
+    "Where it runs": ("--workers", "--scheduler", "--store"),
+}
+"""Options by subject; an option of no other panel says what to compute."""
+
+RARE = frozenset(
+    {
+        *("--label-column", "--layer-axis", "--by-position", "--block-length", "--pairs", "--card"),
+        *("--workers", "--scheduler", "--store", "--aggregate", "--alpha", "--resamples"),
+    }
+)
+"""Shown by `--help-all` only."""
+
+
+class CommandWithPanels(TyperCommand):
+    """A command whose help shows its options in panels."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `--help-all` for a help of everything."""
+        own = args[: args.index("--")] if "--" in args else args
+        if ALL in own:
+            ctx.meta[_WANTS_ALL] = True
+            args = ["--help"]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then the panels."""
+        if len(self.params) < FEW:
+            super().format_options(ctx, formatter)
+            return
+        every = bool(ctx.meta.get(_WANTS_ALL))
+        arguments, options = [], {}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            if record is None:
+                continue
+            if one.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                options[next(name for name in one.opts if name.startswith("--"))] = record
+        rare = [] if every else [name for name in options if name in RARE]
+        shown = {name: record for name, record in options.items() if name not in rare}
+        if rare:
+            words = ", ".join(name.strip("-").replace("-", " ") for name in rare)
+            shown[ALL] = (ALL, f"Explain {len(rare)} more options: {words}.")
+        _write(formatter, "Arguments", arguments)
+        for title, names in _panels(str(ctx.info_name), shown):
+            _write(formatter, title, [shown[name] for name in names])
+
+
+def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each panel with its options, in the order of the panel; every option is in one."""
+    first = [name for name in FIRST.get(command, ()) if name in names]
+    help_options = [name for name in ("--help", ALL) if name in names]
+    rest = [name for name in names if name not in (*first, *help_options)]
+    yield ("What most people need" if first else "Options"), [*first, *help_options]
+    placed = {name for own in PANELS.values() for name in own}
+    for title, own in PANELS.items():
+        every = own if title != _COMPUTING else [name for name in rest if name not in placed]
+        if chosen := [name for name in every if name in rest]:
+            yield title, chosen
+
+
+def _write(formatter: Any, title: str, records: list[tuple[str, str]]) -> None:
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)
