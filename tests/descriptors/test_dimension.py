@@ -136,3 +136,10 @@ def test_what_has_no_dimension_has_a_reason():
         dimension_over_scale(np.random.default_rng(0).random((5, 3)))
     with pytest.raises(TypeError, match="X must be features, got distances between rows"):
         dimension_over_scale(shesha.Rdm(np.arange(1.0, 11)))
+
+
+def test_six_distinct_rows_are_the_fewest_with_errors():
+    rows = np.random.default_rng(0).standard_normal((6, 2))
+    assert len(dimension_over_scale(rows).dimensions) > 0
+    with pytest.raises(shesha.NotEstimable, match="at least 6 distinct rows"):
+        dimension_over_scale(rows[[0, 1, 2, 3, 4, 4]])

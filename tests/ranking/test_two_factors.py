@@ -88,3 +88,10 @@ def test_models_that_are_equal_tie_and_differ_nowhere():
     differences = without_noise_of_pairs(both[0], both, 10).differences()
     assert differences.variances[0] == 0
     assert differences.p_values()[0] == 1
+
+
+def test_degrees_of_freedom_are_never_below_one():
+    """The formula gives one half for two rows and subjects that agree: too few for Student's t."""
+    values = np.random.default_rng(0).standard_normal((9, 1, 3))
+    agreeing = without_noise_of_pairs(np.zeros((2, 3)), np.repeat(values, 2, axis=1), 2)
+    assert agreeing.freedom == pytest.approx(np.ones(3))
