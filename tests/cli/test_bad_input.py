@@ -60,8 +60,8 @@ CASES = {
         "--labels must hold classes, got 60 different labels for 60 rows",
     ),
     "a missing label column": (
-        ["rows.csv", "--label-column", "nothing"],
-        "--label-column must be among a, b, c, d, e, kind in rows.csv, got 'nothing'",
+        ["rows.csv", "--labels", "nothing"],
+        "--labels must be a file, or a column among a, b, c, d, e, kind in rows.csv, got 'nothing'",
     ),
     "an unknown key": (
         ["layers.npz", "--key", "third"],

@@ -68,7 +68,7 @@ def test_rows_with_names_are_matched_by_them(invoke, files):
 
 
 REFUSED = {
-    "an unknown column": (["--covariates", "colour"], "--covariates must be a file, or a column of"),
+    "an unknown column": (["--covariates", "colour"], "--covariates must be a file, or a column among f0"),
     "a picture": (["--covariates", "batch", "--plot", "p.png"], "--plot must be left out with --covariates, got both"),
     "a store": (["--covariates", "batch", "--store", "s.db"], "--covariates needs two representations in files, got"),
     "blocks of a store": (

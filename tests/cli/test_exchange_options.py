@@ -85,7 +85,10 @@ def test_layers_take_them(invoke, files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--calibrate", "--groups", "nowhere"], "--groups must be a file, or a column of .*x.csv, got 'nowhere'"),
+        (
+            ["--calibrate", "--groups", "nowhere"],
+            "--groups must be a file, or a column among .* in .*x.csv, got 'nowhere'",
+        ),
         (["--groups", "subject"], "calibrate must be True with groups, got False"),
         (["--calibrate", "--shift", "--groups", "subject"], "shift must be used alone or with blocks, got groups"),
         (["--calibrate", "--block-length", "0"], "--block-length must be at least 1, got 0"),

@@ -46,8 +46,8 @@ def test_npy_with_a_file_of_labels(scores, tmp_path, X, kinds):
     np.save(tmp_path / "y.npy", kinds)
     (tmp_path / "y.txt").write_text("\n".join(kinds))
     pd.DataFrame({"row": range(60), "kind": kinds}).to_csv(tmp_path / "y.csv", index=False)
-    for labels in (["y.npy"], ["y.txt"], ["y.csv", "--label-column", "kind"]):
-        labels = ["--labels", tmp_path / labels[0], *labels[1:]]
+    for labels in ("y.npy", "y.txt", "y.csv:kind"):
+        labels = ["--labels", tmp_path / labels]
         assert scores(tmp_path / "model.npy", *labels) == (expected, "")
 
 
@@ -55,10 +55,10 @@ def test_npz_with_layers(scores, tmp_path, X, kinds):
     hidden = np.stack([X, X**3], axis=1)
     np.savez(tmp_path / "m.npz", first=np.float32(X), hidden=hidden, kind=kinds, note=np.array("a note"))
     expected = of_library({"first": np.float32(X), "hidden[0]": X, "hidden[1]": X**3}, kinds)
-    found, messages = scores(tmp_path / "m.npz", "--label-column", "kind")
+    found, messages = scores(tmp_path / "m.npz", "--labels", "kind")
     assert found == expected
     assert messages == f"{tmp_path / 'm.npz'}: skipped note: holds text, not numbers\n"
-    some, messages = scores(tmp_path / "m.npz", "--label-column", "kind", "--key", "hidden[1]", "--key", "first")
+    some, messages = scores(tmp_path / "m.npz", "--labels", "kind", "--key", "hidden[1]", "--key", "first")
     assert list(some) == ["hidden[1]", "first"]
     assert some == {name: expected[name] for name in some}
     assert messages == ""
@@ -72,7 +72,7 @@ def test_tables_whose_labels_are_text(scores, tmp_path, X, kinds, ending):
         frame.to_parquet(path)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    assert scores(path, "--label-column", "kind") == (of_library({"rows": X}, kinds), "")
+    assert scores(path, "--labels", "kind") == (of_library({"rows": X}, kinds), "")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -87,7 +87,7 @@ def test_numeric_labels_are_no_feature(scores, tmp_path, X, ending):
         else:
             frame.to_csv(path, index=False)
     expected = of_library({"rows": X, "others": X**3}, codes)
-    found, messages = scores(tmp_path / f"rows.{ending}", tmp_path / f"others.{ending}", "--label-column", "code")
+    found, messages = scores(tmp_path / f"rows.{ending}", tmp_path / f"others.{ending}", "--labels", "code")
     assert (found, messages) == (expected, "")
     assert found["rows"]["shape"] == (60, 12)
 
@@ -96,7 +96,7 @@ def test_safetensors(scores, tmp_path, X):
     save = pytest.importorskip("safetensors.numpy").save_file
     codes = np.arange(60) % 3
     save({"model.a": X, "model.b": X**3, "target": codes}, tmp_path / "m.safetensors")
-    found, _ = scores(tmp_path / "m.safetensors", "--label-column", "target")
+    found, _ = scores(tmp_path / "m.safetensors", "--labels", "target")
     assert found == of_library({"model.a": X, "model.b": X**3}, codes)
 
 
@@ -105,7 +105,7 @@ def test_h5ad(scores, tmp_path, X, kinds):
     obs = pd.DataFrame({"cell_type": pd.Categorical(kinds)}, index=[f"cell{row}" for row in range(60)])
     data = anndata.AnnData(np.ones((60, 5)), obs=obs, obsm={"X_pca": X, "X_umap": X[:, :2]})
     data.write_h5ad(tmp_path / "cells.h5ad")
-    found = scores(tmp_path / "cells.h5ad", "--key", "obsm/X_pca", "--label-column", "cell_type")
+    found = scores(tmp_path / "cells.h5ad", "--key", "obsm/X_pca", "--labels", "cell_type")
     assert found == (of_library({"obsm/X_pca": X}, kinds), "")
 
 
@@ -117,7 +117,7 @@ def test_zarr(scores, tmp_path, X):
         group = zarr.open_group(tmp_path / "m.zarr", mode="w")
         for name, array in {"layer2": X, "layer10": X**3, "code": codes}.items():
             group.create_array(name, data=array)
-    found, _ = scores(tmp_path / "m.zarr", "--label-column", "code")
+    found, _ = scores(tmp_path / "m.zarr", "--labels", "code")
     assert list(found) == ["layer2", "layer10"]
     assert found == of_library({"layer2": X, "layer10": X**3}, codes)
 
@@ -154,3 +154,15 @@ def test_a_picture_of_the_rows_is_skipped_unless_it_is_named(tmp_path, invoke_ma
     ended = invoke_main(*asked, "--key", "X_umap")
     assert ended.status == 2
     assert "not scored: obsm/X_umap" in ended.err or "not scored: X_umap" in ended.err
+
+
+def test_a_column_of_another_file_is_named_after_a_colon(scores, tmp_path, X, kinds):
+    np.save(tmp_path / "model.npy", X)
+    days = np.repeat(["mon", "tue"], 30)
+    pd.DataFrame({"kind": kinds, "day": days}).to_csv(tmp_path / "y.csv", index=False)
+    np.save(tmp_path / "days.npy", days)
+    one, two = (
+        scores(tmp_path / "model.npy", "--labels", f"{tmp_path / 'y.csv'}:kind", "--blocks", blocks)
+        for blocks in (f"{tmp_path / 'y.csv'}:day", tmp_path / "days.npy")
+    )
+    assert one == two

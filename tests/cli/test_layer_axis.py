@@ -84,4 +84,4 @@ def test_a_guess_of_hundreds_is_refused_with_the_option(invoke_main, tmp_path):
 
 @pytest.mark.parametrize("command", ["compare", "layers"])
 def test_the_help_names_the_option(invoke, command):
-    assert "--layer-axis" in invoke(command, "--help").out
+    assert "--layer-axis" in invoke(command, "--help-all").out

@@ -52,7 +52,7 @@ def test_an_audit_of_a_model(invoke, place, tmp_path):
     numbers = tmp_path / "found.json"
     ended = invoke(
         *("audit", "--model", place / "first", "--texts", place / "rows.csv"),
-        *("--label-column", "label", *FAST, "--json", numbers),
+        *("--labels", "label", *FAST, "--json", numbers),
     )
     assert ended.status == 0, ended
     assert "Audit of 3 representations: 30 rows x 16 features" in ended.out
@@ -216,7 +216,7 @@ def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
 def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, place, tmp_path):
     canary = tmp_path / "canary"
     model = ("--model", place / "first", "--texts", place / "rows.csv:sentence")
-    made = invoke("monitor", "init", *model, "--label-column", "kind", "--out", canary)
+    made = invoke("monitor", "init", *model, "--labels", "kind", "--out", canary)
     assert made.status == 0, made
     assert f"{canary}: 30 canary rows, 19 re-encodings" in made.out
     kept = sorted((tmp_path / "canary.encodings").glob("seed0-*.npy"))

@@ -118,7 +118,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     table = pd.DataFrame(X, index=[f"text {i}" for i in range(60)], columns=[f"f{j}" for j in range(12)])
     table.assign(kind=kinds).to_csv(files / "ref.csv")
     table.iloc[::-1].to_csv(files / "now.csv")
-    made = invoke("monitor", "init", files / "ref.csv", "--label-column", "kind", "--out", files / "m")
+    made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
     assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance alerts\n"), made
     with pytest.warns(UserWarning, match="another order"):
         ended = invoke("monitor", "check", files / "m", files / "now.csv")

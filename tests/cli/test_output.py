@@ -30,7 +30,7 @@ def path(tmp_path, X, kinds):
 
 
 def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
-    options = ("--metric", "euclidean", "--seed", "4", "--pairs", "500", "--label-column", "kind")
+    options = ("--metric", "euclidean", "--seed", "4", "--pairs", "500", "--labels", "kind")
     ended = invoke("audit", path, *options, *RESAMPLED, "--full")
     found = shesha.audit(
         {"first": X, "second": X**3},

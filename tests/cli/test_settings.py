@@ -35,9 +35,9 @@ def test_the_nearest_file_counts(tmp_path):
 
 
 def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path):
-    found = defaults('seed = 1\n[audit]\nseed = 2\nlabel-column = "kind"\n[bench.run]\nworkers = 4\n', tmp_path)
+    found = defaults('seed = 1\n[audit]\nseed = 2\nlabels = "kind"\n[bench.run]\nworkers = 4\n', tmp_path)
     assert found["compare"]["seed"] == "1"
-    assert found["audit"] == {"seed": "2", "label_column": "kind"}
+    assert found["audit"] == {"seed": "2", "labels": "kind"}
     assert found["bench"]["run"]["workers"] == "4"
     assert "seed" not in found.get("doctor", {})
 

@@ -17,7 +17,6 @@ from shesha.support import progress
 
 OPTIONS = [
     "--labels",
-    "--label-column",
     "--key",
     "--metric",
     "--confidence",

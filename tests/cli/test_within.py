@@ -57,7 +57,7 @@ def test_labels_may_be_a_file(invoke, cells):
 def test_an_audit_takes_a_column_as_labels(invoke, cells):
     quick = ("--bootstrap", 0, "--permutations", 19, "--key", "obsm/X_pca")
     by_column = invoke("audit", "cells.h5ad", "--labels", "cell_type", "--groups", "donor", *quick)
-    documented = invoke("audit", "cells.h5ad", "--label-column", "cell_type", "--groups", "donor", *quick)
+    documented = invoke("audit", "cells.h5ad", "--labels", "cell_type", "--groups", "donor", *quick)
     assert by_column == documented
     assert "cell_type, 2 classes of 40 rows" in by_column.out
 
@@ -67,13 +67,13 @@ def test_an_audit_takes_a_column_as_labels(invoke, cells):
     [
         (
             ("compare", *BOTH, "--labels", "lineage"),
-            "--labels must be a file, or a column of cells.h5ad, got 'lineage'",
+            "--labels must be a file, or a column among cell_type, .* in cells.h5ad, got 'lineage'",
         ),
         (("compare", "cells.h5ad", "--labels", "cell_type", "--key", "obsm/X_pca"), "at least two representations"),
         (("compare", *BOTH, "--labels", "cell_type", "--shift"), "--shift must be left out with --labels, got both"),
         (("compare", *BOTH, "--labels", "cell_type", "--plot", "a.png"), "--plot must be left out with --labels"),
         (("compare", *BOTH, "--labels", "cell_type", "--store", "s.sqlite"), "--labels needs two representations in"),
-        (("audit", "cells.h5ad", "--labels", "lineage"), "column must be among|--label-column must be among"),
+        (("audit", "cells.h5ad", "--labels", "lineage"), "--labels must be a file, or a column among"),
         (("audit", "cells.h5ad", "--labels", "missing.csv"), "--labels must be an existing file, got missing.csv"),
     ],
 )

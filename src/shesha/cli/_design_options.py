@@ -14,7 +14,9 @@ from shesha.cli._inputs import load_labels
 if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
-_WHERE = "FILE with one label per row, or COLUMN of the first FILE"
+_NO_COLUMN = "column must be "
+"""How the error about an unknown column begins."""
+_WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE"
 
 Blocks = Annotated[
     str | None,
@@ -42,8 +44,8 @@ Covariates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE|COLUMN",
-        help="Take out what both depend on, numbers or labels (batch, depth; may be repeated): FILE with one per row, "
-        "or COLUMN of the first FILE.",
+        help="Take out what both depend on, numbers or labels (batch, depth; may be repeated): FILE (or FILE:COLUMN) "
+        "with one per row, or COLUMN of the first FILE.",
     ),
 ]
 
@@ -88,7 +90,7 @@ def read_design(
     """
     named = {"blocks": blocks, "groups": groups, "within": within}
     every = [*(value for value in named.values() if value is not None), *covariates]
-    columns = tuple(dict.fromkeys(value for value in every if not Path(value).exists()))
+    columns = tuple(dict.fromkeys(value for value in every if split_source(value)[0] is None))
     labels = {name: _read(name, value, files[0], by_position) for name, value in named.items() if value is not None}
     design: Design = {"shift": shift, "block_length": block_length}
     design.update(labels)  # type: ignore[typeddict-item]
@@ -120,11 +122,34 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
     return DataFrame(ordered, index=names.values)
 
 
+def split_source(value: str) -> tuple[Path | None, str | None]:
+    """Return the file and the column that FILE, FILE:COLUMN or COLUMN names; no file: a column of the first file."""
+    if Path(value).exists():
+        return Path(value), None
+    file, colon, column = value.rpartition(":")
+    if colon and Path(file).is_file():
+        return Path(file), column
+    return None, value
+
+
 def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
-    path = Path(value)
-    if path.exists():
-        return load_labels(path, None, by_position=by_position)
+    path, column = split_source(value)
+    if path is None and _is_path(value):
+        raise FileNotFoundError(f"--{option} must be an existing file, got {value}")
     try:
-        return load_labels(first, value, by_position=by_position)
+        return load_labels(first if path is None else path, column, by_position=by_position)
     except (ValueError, OSError) as error:
-        raise ValueError(f"--{option} must be a file, or a column of {first}, got {value!r}: {error}") from error
+        if path is not None and column is None:
+            raise
+        reason = str(error)
+        if reason.startswith(_NO_COLUMN):
+            reason = f"--{option} must be a file, or a column {reason.removeprefix(_NO_COLUMN)}"
+        else:
+            place = first if path is None else path
+            reason = f"--{option} must be a file, or a column of {place}, got {value!r}: {reason}"
+        raise ValueError(reason) from error
+
+
+def _is_path(text: str) -> bool:
+    """Whether what names no file was meant as one."""
+    return Path(text).suffix != "" or len(Path(text).parts) > 1

@@ -23,7 +23,7 @@ FIRST: Mapping[str, tuple[str, ...]] = {
 
 _COMPUTING = "What to compute"
 PANELS: Mapping[str, tuple[str, ...]] = {
-    "Input": ("--labels", "--label-column", "--key", "--data-key", "--rows", "--rdm", "--layer-axis", "--by-position"),
+    "Input": ("--labels", "--key", "--data-key", "--rows", "--rdm", "--layer-axis", "--by-position"),
     "Model": ("--layers", "--pool", "--batch-size", "--device"),
     "Rows that depend on one another": (
         *("--blocks", "--groups", "--within", "--shift", "--block-length", "--covariates"),
@@ -36,7 +36,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
 
 RARE = frozenset(
     {
-        *("--label-column", "--layer-axis", "--by-position", "--block-length", "--pairs", "--card"),
+        *("--layer-axis", "--by-position", "--block-length", "--pairs", "--card"),
         *("--workers", "--scheduler", "--store", "--aggregate", "--alpha", "--resamples"),
     }
 )

@@ -7,7 +7,6 @@ import sys
 
 _OPTIONS = {
     "y": "--labels",
-    "column": "--label-column",
     "n_permutations": "--permutations",
     "n_bootstrap": "--bootstrap",
     "n_resamples": "--resamples",

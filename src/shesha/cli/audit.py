@@ -41,9 +41,6 @@ def audit_command(
         ),
     ] = None,
     labels: _design_options.Labels = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="Column or array of labels, in --labels or else in the first FILE.")
-    ] = None,
     key: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,9 +106,9 @@ def audit_command(
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
-    labels, label_column = _file_and_column(labels, label_column)
-    inside = (*exchanged.columns, *((label_column,) if label_column is not None and labels is None else ()))
-    y = read_classes(first, None if labels is None else Path(labels), label_column, by_position=by_position)
+    labels_file, column = (None, None) if labels is None else _design_options.split_source(labels)
+    inside = (*exchanged.columns, *((column,) if column is not None and labels_file is None else ()))
+    y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
         representations = models.load_layers()
@@ -140,7 +137,7 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    found = _note_label_column(found, label_column)
+    found = _note_label_column(found, column)
     if models is None:
         found = _drop_unordered_drift(found, files, key)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
@@ -156,13 +153,6 @@ def _pair_count(pairs: str | None) -> int | Literal["all"] | None:
     if not pairs.isdecimal():
         raise ValueError(f"--pairs must be a number or all, got {pairs!r}")
     return int(pairs)
-
-
-def _file_and_column(labels: str | None, column: str | None) -> tuple[str | None, str | None]:
-    """Tell a column of the first file, which --labels may name as well, from a file of labels."""
-    if labels is not None and column is None and not Path(labels).exists() and not _is_path(labels):
-        return None, labels
-    return labels, column
 
 
 def _read_all(
@@ -208,11 +198,6 @@ def _drop_unordered_drift(found: Audit, files: list[Path], keys: list[str] | Non
     return replace(found, drift=None, drift_reason=_UNORDERED)
 
 
-def _is_path(text: str) -> bool:
-    """Whether what names no file was meant as one."""
-    return Path(text).suffix != "" or len(Path(text).parts) > 1
-
-
 def _is_given(context: typer.Context, name: str) -> bool:
     """Whether an option was given."""
     source = context.get_parameter_source(name)
@@ -224,14 +209,6 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
     numbers = [re.findall(r"\d+", name) for name in names]
     numbered = all(numbers) and len({re.sub(r"\d+", "#", name) for name in names}) == 1
     return len(files) > 1 or len(keys or ()) > 1 or numbered
-
-
-def read_classes(first: Path, labels: Path | None, label_column: str | None, *, by_position: bool = False) -> Any:
-    """Read the labels, from their file or from a column of the first; None where there are none."""
-    if labels is not None and not labels.exists():
-        raise FileNotFoundError(f"--labels must be an existing file, got {labels}")
-    source = labels if labels is not None else (first if label_column is not None else None)
-    return None if source is None else _inputs.load_labels(source, label_column, by_position=by_position)
 
 
 def show(

@@ -81,8 +81,8 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="FILE|COLUMN",
-            help="Compare two representations within each class (cell type) as well, above chance: FILE with one label "
-            "per row, or COLUMN of the first FILE.",
+            help="Compare two representations within each class (cell type) as well, above chance: FILE (or "
+            "FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -141,7 +141,11 @@ def compare_command(
     if models is not None:
         arrays = models.last_layers()
     else:
-        columns = exchanged.columns if labels is None or Path(labels).exists() else (*exchanged.columns, labels)
+        columns = (
+            exchanged.columns
+            if labels is None or _design_options.split_source(labels)[0] is not None
+            else (*exchanged.columns, labels)
+        )
         arrays = _inputs.read_representations(files, key, columns, layer_axis, by_position=by_position, distances=rdm)
     if len(arrays) < 2:
         source = "FILE must hold" if models is None else "--model must give"

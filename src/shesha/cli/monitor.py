@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
 from shesha.cli._canaries import Canaries
 from shesha.cli._monitor_text import markdown, status_lines
 
@@ -70,8 +70,12 @@ def init_command(
             "be repeated). At least 99 for --false-alarm 0.01.",
         ),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="File with one class label per row.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="Column of labels, in --labels or else in REF.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN", help="Class labels: FILE (or FILE:COLUMN) with one label per row, or COLUMN of REF."
+        ),
+    ] = None,
     layers: _model_inputs.Layers = None,
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
@@ -96,7 +100,6 @@ def init_command(
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
 ) -> None:
     """Make a monitor from canary rows, and re-encodings of them that show what no change looks like."""
-    from shesha.cli.audit import read_classes
     from shesha.drift import DriftMonitor
     from shesha.drift.settings import LEVEL
 
@@ -107,7 +110,7 @@ def init_command(
     again: Any
     if canaries is None:
         assert reference is not None
-        inside = (label_column,) if label_column is not None and labels is None else None
+        inside = (labels,) if labels is not None and _design_options.split_source(labels)[0] is None else None
         rows, again = _read_matrix(reference, key, inside), _stacks(nulls, key) if nulls else None
     else:
         _refuse_with_model(nulls=nulls, key=key)
@@ -120,7 +123,7 @@ def init_command(
     found = DriftMonitor(
         rows,
         nulls=again,
-        labels=read_classes(source, labels, label_column),
+        labels=_design_options.labels_named("labels", labels, source),
         false_alarm=false_alarm,
         run_length=run_length,
         measures=None if measures is None else [one.strip() for one in measures.split(",")],
