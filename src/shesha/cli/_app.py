@@ -160,6 +160,13 @@ def _why_no_command(name: str, function: Any) -> str:
     return ""
 
 
+def _with_quiet_first(words: list[str]) -> list[str]:
+    """Let --quiet stand after the command as well."""
+    end = words.index("--") if "--" in words else len(words)
+    quiet = [word for word in words[:end] if word in ("-q", "--quiet")]
+    return [*quiet, *(word for word in words[:end] if word not in quiet), *words[end:]]
+
+
 def main() -> None:
     """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
     # Without a standard output (`>&-`) there is nothing to print to; files are still written.
@@ -168,7 +175,7 @@ def main() -> None:
     logging.getLogger("shesha").handlers = [_Notes()]
     _add_offered()
     try:
-        app(default_map=_defaults())
+        app(_with_quiet_first(sys.argv[1:]), default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise
