@@ -36,7 +36,7 @@ def test_every_verdict_has_its_words():
 
 def verdict_of(rows, words):
     """Verdict of a claim of the study of recordings, from rows that may have been changed."""
-    from shesha_studies.biology._neuroscience_page import page_of
+    from shesha_studies.biology._neuroscience_page import make_page as page_of
     from shesha_studies.biology.neuroscience import neuroscience
 
     page = page_of(rows, published_of(neuroscience))

@@ -85,7 +85,7 @@ def _model(trained: bool) -> tuple[Any, Any, Any]:
 def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
     """Counts, weighted counts, counts of one length, trigrams, word vectors: nothing here knows an order of words."""
     bags = [f"{first} {second}".lower().split() for first, second in texts]
-    counts = _counted(bags)
+    counts = _word_counts(bags)
     weighted = counts * np.log(len(bags) / (counts > 0).sum(axis=0))
     lengths = np.linalg.norm(counts, axis=1, keepdims=True)
     mix = np.random.default_rng(0).standard_normal((counts.shape[1], WIDTH)) / np.sqrt(WIDTH)
@@ -93,7 +93,7 @@ def _words(texts: tuple[Text, ...]) -> dict[str, Matrix]:
     return dict(zip(WORDS, (*mixed, _trigrams(bags), _vectors(bags)), strict=True))
 
 
-def _counted(bags: Sequence[Sequence[str]]) -> Matrix:
+def _word_counts(bags: Sequence[Sequence[str]]) -> Matrix:
     known = {word: j for j, word in enumerate(sorted({word for bag in bags for word in bag}))}
     counts = np.zeros((len(bags), len(known)))
     for row, bag in zip(counts, bags, strict=True):

@@ -13,14 +13,14 @@ MISSING = dict.fromkeys(
 def claims(found: Found) -> Answers:
     """Judge what is said in words, beside what groups without an effect do."""
     answers: Answers = {}
-    answers |= _of_magnitude(found)
-    answers |= _of_size(found)
-    answers |= _of_models(found)
-    answers |= _of_discordance(found)
+    answers |= _answer_magnitude(found)
+    answers |= _answer_size(found)
+    answers |= _answer_models(found)
+    answers |= _answer_discordance(found)
     return answers
 
 
-def _of_magnitude(found: Found) -> Answers:
+def _answer_magnitude(found: Found) -> Answers:
     answers: Answers = {}
     real, fake = (
         found.text("method", "standard", "coherence_"),
@@ -58,7 +58,7 @@ def _of_magnitude(found: Found) -> Answers:
     return answers
 
 
-def _of_size(found: Found) -> Answers:
+def _answer_size(found: Found) -> Answers:
     answers: Answers = {}
     fake = found.get("chance", "confound", "coherence and n")
     answers["size within"] = claim(
@@ -69,7 +69,7 @@ def _of_size(found: Found) -> Answers:
     return answers
 
 
-def _of_models(found: Found) -> Answers:
+def _answer_models(found: Found) -> Answers:
     answers: Answers = {}
     model = found.build("mixed", BOTH)
     ours = model.loc["coherence, centred"] if len(model) else None
@@ -121,7 +121,7 @@ def _of_models(found: Found) -> Answers:
     return answers
 
 
-def _of_discordance(found: Found) -> Answers:
+def _answer_discordance(found: Found) -> Answers:
     answers: Answers = {}
     seeds = found.build("seeds")
     answers["seeds"] = claim(

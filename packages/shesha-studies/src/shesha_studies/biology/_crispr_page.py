@@ -21,12 +21,12 @@ _METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}
 _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
-def page_of(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     found = Found(rows)
     printed, worded = apart(published)
     checks = (*published_checks(found, printed), *against(worded, claims(found), MISSING))
-    picture = Picture("crispr", _drawn(found), "Scores by group size; magnitude and score; correlations beside fakes")
+    picture = Picture("crispr", _draw(found), "Scores by group size; magnitude and score; correlations beside fakes")
     return Page(_answer(found), tuple(_tables(found)), (picture,), _NOTES, checks)
 
 
@@ -54,12 +54,15 @@ def _tables(found: Found) -> Any:
     columns = [*own, "guides_low", "guides_high", "magnitude"]
     yield (
         "The targets, and intervals of the pairwise score over cells and over guides",
-        _named(groups[columns], "target"),
+        _rename(groups[columns], "target"),
     )
     kinds = found.build("group", STIMULATION).sort_values("unbiased", ascending=False)
-    yield "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)", _named(kinds[[*own, "magnitude"]], "type")
+    yield (
+        "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)",
+        _rename(kinds[[*own, "magnitude"]], "type"),
+    )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Control cells that pose as a target, by their number", _named(found.build("size")[sizes], "cells")
+    yield "Control cells that pose as a target, by their number", _rename(found.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
         ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
         ("Magnitude and score, given something else", "given", "papalexi2021", _BESIDE),
@@ -72,10 +75,10 @@ def _tables(found: Found) -> Any:
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three ways to take shifts", _named(found.build("method")[_LINKS], "method")
+    yield "Magnitude and score by three ways to take shifts", _rename(found.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
         if found.has(part, data):
-            yield title, _named(found.build(part, data)[columns], "setting")
+            yield title, _rename(found.build(part, data)[columns], "setting")
 
 
 _BESIDE = ["rho", "rho_low", "rho_high", "chance", "fake_low", "fake_high", "fake_p"]
@@ -85,11 +88,11 @@ _MIXED += ["between", "residual", "fitted"]
 _LINKS = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in ("rho", "low", "high", "chance", "p")]
 
 
-def _named(table: pd.DataFrame, name: str) -> pd.DataFrame:
+def _rename(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return table.rename_axis(name).reset_index()
 
 
-def _drawn(found: Found) -> Any:
+def _draw(found: Found) -> Any:
     drawn, (left, middle, right) = figure(3, width=4.4, height=3.7)
     _sizes(left, found)
     _groups(middle, found.build("group"))

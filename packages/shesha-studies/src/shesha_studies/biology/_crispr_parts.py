@@ -117,7 +117,7 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     return screens.targets().to_frame(), screens.fake_targets()
 
 
-def _beside(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
+def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
     """A rank correlation with its interval, beside the same of fakes."""
     from shesha.bio.analysis import beside_fakes, correlation
 
@@ -146,12 +146,12 @@ def _beside(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
 
 def _given(data: str, setting: str) -> Row:
     score, _, given = setting.partition(" given ")
-    return _beside(data, "magnitude", score, GIVEN[given])
+    return _compare_row(data, "magnitude", score, GIVEN[given])
 
 
 def _confound(data: str, setting: str) -> Row:
     score, _, name = setting.partition(" and ")
-    return _beside(data, name, score)
+    return _compare_row(data, name, score)
 
 
 def _components(data: str, setting: str) -> Row:
@@ -244,7 +244,7 @@ def _mixed(data: str, setting: str) -> Row:
     return found
 
 
-def _pooled(data: str, setting: str) -> Row:
+def _pool_row(data: str, setting: str) -> Row:
     """Both data sets in one correlation, raw or on one scale, beside fakes."""
     from shesha.bio.analysis import pooled_correlations
 
@@ -291,6 +291,6 @@ PARTS: Mapping[str, Callable[[str, str], Row]] = {
     "left out": _left_out,
     "quartiles": _quartiles,
     "mixed": _mixed,
-    "pooled": _pooled,
+    "pooled": _pool_row,
     "null model": _null_model,
 }

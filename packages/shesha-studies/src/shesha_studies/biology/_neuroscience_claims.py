@@ -36,13 +36,13 @@ def rho(one: dict[str, float]) -> str:
 def claims(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     """Judge what is said in words."""
     answers: Answers = {}
-    answers |= _of_geometry(rows, published)
-    answers |= _of_behaviour(rows)
-    answers |= _of_drift(rows, published)
+    answers |= _answer_geometry(rows, published)
+    answers |= _answer_behaviour(rows)
+    answers |= _answer_drift(rows, published)
     return answers
 
 
-def _of_geometry(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
+def _answer_geometry(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     answers: Answers = {}
     above, n = beyond(rows, "shesha")
     score, chance = (told(over_sessions(rows, name), 2) for name in ("shesha", "shesha_chance"))
@@ -67,7 +67,7 @@ def _of_geometry(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     return answers
 
 
-def _of_behaviour(rows: pd.DataFrame) -> Answers:
+def _answer_behaviour(rows: pd.DataFrame) -> Answers:
     answers: Answers = {}
     found = {name: associated(rows, "coupling", name) for name in ("shesha", "drift", "wuc", "equal")}
     answers["coupling wuc"] = unrelated(
@@ -89,7 +89,7 @@ def _of_behaviour(rows: pd.DataFrame) -> Answers:
     return answers
 
 
-def _of_drift(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
+def _answer_drift(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     answers: Answers = {}
     below, n = beyond(rows, "shifted")
     # A share of four times the level is more than chance makes in so many areas.
@@ -127,7 +127,7 @@ def _of_drift(rows: pd.DataFrame, published: pd.DataFrame) -> Answers:
     return answers
 
 
-def facts_of(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Means and correlations over whole sessions, and shares of areas beyond chance."""
     rows = rows.assign(step=rows.early_middle - rows.middle_late)
     made = {name: Fact(*over_sessions(rows, name)) for name in ("shesha", "shesha_chance", "equal", "step")}

@@ -30,14 +30,14 @@ _CALLED = {
 _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Frontal", "Hippocampus")
 
 
-def page_of(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     rows = with_regions(rows)
     lines, worded = apart(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, claims(rows, printed)))
     shows = "Regions: odd and even trials, equal trials, and halves of the session, beside chance and the paper"
-    picture = Picture("neuroscience", _drawn(rows, printed), shows)
+    picture = Picture("neuroscience", _draw(rows, printed), shows)
     return Page(_answer(rows), tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
 
@@ -109,7 +109,7 @@ def _coupled(rows: pd.DataFrame, name: str) -> dict[str, Any]:
     }
 
 
-def _drawn(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
+def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     drawn, axes = figure(3, width=4.3, height=4.1)
     panels = (
         ("odd and even trials", "shesha", "shesha", (("shesha_chance", "conditions shifted"),)),

@@ -22,12 +22,12 @@ _SCORES = {"value": "all trials", "equal": "4 trials each", "wuc": "whitened unb
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
-def page_of(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
     recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
     wave, still = rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
     shows = "False positives under slow drift; scores of untuned neurons; recorded areas beside two kinds of chance"
-    picture = Picture("odd_even", _drawn(recorded, wave, still), shows)
+    picture = Picture("odd_even", _draw(recorded, wave, still), shows)
     tables = (
         ("Recorded areas, by how trials are halved", _recorded(recorded)),
         ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
@@ -135,11 +135,11 @@ def _claims(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> 
     )
     others = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy()
     answers["equal numbers"] = claim(bool(np.max(others) < 0.05), f"at most {np.max(others):.3f}")
-    answers |= _of_recordings(recorded)
+    answers |= _answer_recordings(recorded)
     return answers
 
 
-def _of_recordings(recorded: pd.DataFrame) -> Answers:
+def _answer_recordings(recorded: pd.DataFrame) -> Answers:
     answers: Answers = {}
     known = set(recorded.split)
     if not {_EQUAL, _APART} <= known:
@@ -158,7 +158,7 @@ def _of_recordings(recorded: pd.DataFrame) -> Answers:
     return answers
 
 
-def _drawn(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:
+def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:
     drawn, (left, middle, right) = figure(3, width=4.4, height=4.1)
     splits = _splits(wave)
     at = np.arange(len(splits))

@@ -11,7 +11,7 @@ from shesha.studies.facts import Fact, Facts, rank_correlation
 from shesha.studies.page import Page
 from shesha_studies.biology import _screens as screens
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
-from shesha_studies.biology._crispr_page import page_of
+from shesha_studies.biology._crispr_page import make_page
 from shesha_studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def crispr(part: str, data: str, setting: str) -> Row:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the screen beside Tables 59 to 74, and beside groups in which nothing moved."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @crispr.facts

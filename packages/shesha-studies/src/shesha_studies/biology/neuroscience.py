@@ -13,8 +13,8 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
 from shesha.support.types import Index, Matrix
-from shesha_studies.biology._neuroscience_claims import facts_of
-from shesha_studies.biology._neuroscience_page import page_of
+from shesha_studies.biology._neuroscience_claims import make_facts
+from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, with_regions
 
 if TYPE_CHECKING:
@@ -98,11 +98,11 @@ def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put areas, regions and drift beside Tables 75 to 78."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
     lines, _ = apart(published)
-    return facts_of(with_regions(rows), lines.assign(published=lines.published.astype(float)))
+    return make_facts(with_regions(rows), lines.assign(published=lines.published.astype(float)))

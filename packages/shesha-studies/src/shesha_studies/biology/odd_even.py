@@ -12,7 +12,7 @@ from shesha.studies.checks import DATA
 from shesha.studies.definition import study
 from shesha.studies.page import Page
 from shesha.support.types import Matrix, Vector
-from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, page_of
+from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page
 from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
 
 if TYPE_CHECKING:
@@ -111,4 +111,4 @@ def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
 @odd_even.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count what is called stable, by split and null."""
-    return page_of(rows, published)
+    return make_page(rows, published)

@@ -47,7 +47,7 @@ NOTES = (
 )
 
 
-def page_of(rows: pd.DataFrame, level: float) -> Page:
+def make_page(rows: pd.DataFrame, level: float) -> Page:
     """Make the page of all batches."""
     nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     measures = _measures(nothing[nothing.part == "measures"])

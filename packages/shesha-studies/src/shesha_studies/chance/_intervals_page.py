@@ -61,7 +61,7 @@ FAILING = (
 """Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
 
 
-def page_of(rows: pd.DataFrame) -> Page:
+def make_page(rows: pd.DataFrame) -> Page:
     """Make the page of all batches."""
     lines = coverage_of(rows)
     tables = (
@@ -92,10 +92,10 @@ def coverage_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
     import pandas as pd
 
-    return pd.DataFrame(list(_pooled(rows)))
+    return pd.DataFrame(list(_pool_rows(rows)))
 
 
-def _pooled(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _pool_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
     names = [column.removesuffix(" runs") for column in rows.columns if column.endswith(" runs")]
     for key, own in rows.groupby(BY, sort=False):
         for name in names:

@@ -89,11 +89,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         (("Correlation with capability", table), ("Correlation with width", wide)),
         (picture,),
         notes,
-        against(published, _judged(rows, table, wide)),
+        against(published, _answer_claims(rows, table, wide)),
     )
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame, wide: pd.DataFrame) -> Answers:
+def _answer_claims(rows: pd.DataFrame, table: pd.DataFrame, wide: pd.DataFrame) -> Answers:
     answers: Answers = {}
     for key in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)"):
         found, others = (one[one.measure == key] for one in (table, wide))

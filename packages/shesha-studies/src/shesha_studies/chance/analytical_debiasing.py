@@ -98,10 +98,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "analytical_debiasing", made, "Two corrections by permutation, less the unbiased estimator; a third"
     )
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows, table)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(rows, table)))
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
+def _answer_claims(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     n = table.n.max()
     own = table[table.n == n]

@@ -121,7 +121,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "calibration_variants", made, "Summaries of CKA and other measures against d / n, unrelated and related"
     )
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table), _MISSING))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table), _MISSING))
 
 
 def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
@@ -136,7 +136,7 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _judged(table: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     none = table[table.strength == 0]
     for key, columns in (("gated", _GATED), ("centred", ("centred",)), ("adjusted", ("adjusted",))):

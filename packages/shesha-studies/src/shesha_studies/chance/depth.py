@@ -119,7 +119,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "still rises, more slowly.",
     )
     picture = Picture("depth", made, "Maxima over layer pairs of unrelated models against depth, and false positives")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table, of_max)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table, of_max)))
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["aggregate"] == "max") & (table.kinship == 0)]
 
 
-def _judged(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
     answers: Answers = {}
     plain = _plain(table)
     first, last = plain.iloc[0], plain.iloc[-1]

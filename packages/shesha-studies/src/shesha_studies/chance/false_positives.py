@@ -15,7 +15,7 @@ from shesha.studies.definition import study
 from shesha.studies.page import Page
 from shesha_studies.chance import _doubtful as doubtful
 from shesha_studies.chance import _unrelated as unrelated
-from shesha_studies.chance._false_positives_page import SCALED, page_of
+from shesha_studies.chance._false_positives_page import SCALED, make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,4 +184,4 @@ _P_VALUES: dict[str, Callable[..., float | None]] = {"scores": _of_matrix, "grou
 @false_positives.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rates with their limits: measures, scores, designs."""
-    return page_of(rows, LEVEL)
+    return make_page(rows, LEVEL)

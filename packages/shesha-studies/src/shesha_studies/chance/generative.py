@@ -83,10 +83,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "features; nothing but the width of the maps need grow to see the rest.",
     )
     picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table)))
 
 
-def _judged(table: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     raw = table.pivot_table(index=["map_of", "inputs"], columns="d", values="raw")
     rises = bool((raw.diff(axis=1).iloc[:, 1:] > 0).all(axis=None))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies.definition import study
 from shesha.studies.page import Page
 from shesha_studies.chance import _coverage as coverage
-from shesha_studies.chance._intervals_page import page_of
+from shesha_studies.chance._intervals_page import make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,4 +104,4 @@ def _ends(part: str, data: str, n: int, d: int, told: str, score: str, run: int)
 @intervals.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Coverage of similarities and of scores, with the limits of its rates."""
-    return page_of(rows)
+    return make_page(rows)

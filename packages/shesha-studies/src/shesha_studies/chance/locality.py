@@ -126,13 +126,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     near = rows.drop_duplicates(["kind", "data", "width", "noise"])
     names = ["common", "agreement", "agreement_p", "neighbour_distance"]
     distances = near.groupby(["kind", "noise", "data"], sort=False)[names].mean().reset_index()
-    made = _drawn(rows)
+    made = _draw(rows)
     models = table[table.kind == MODELS]
     copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
     own = models[(models.scale == OWN) & (models.value == 0.5)]
     knn = models[models.lens == KNN]
     both = distances[distances.kind == MODELS]
-    told = _told(both)
+    told = _distances_sentence(both)
     answer = (
         f"Neighbourhoods agree beyond chance in {knn.hit.mean():.0%} of the pairs, over all sizes. "
         "That local distances do not is not shown by CKA-RBF with "
@@ -163,10 +163,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "locality", made, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
-    return Page(answer, tables, (picture,), notes, against(published, _judged(rows, table, distances)))
+    return Page(answer, tables, (picture,), notes, against(published, _answer_claims(rows, table, distances)))
 
 
-def _told(both: pd.DataFrame) -> str:
+def _distances_sentence(both: pd.DataFrame) -> str:
     """Say the agreement of distances per set of data."""
     means = both.groupby("data")[["agreement", "agreement_p", "common"]].mean()
     return ", ".join(
@@ -175,7 +175,7 @@ def _told(both: pd.DataFrame) -> str:
     )
 
 
-def _drawn(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Figure:
     made, axes = figure(4, width=3.3, sharey=True)
     lenses = (
         (KNN, UNIT, "neighbours k"),
@@ -197,7 +197,7 @@ def _drawn(rows: pd.DataFrame) -> Figure:
     return made
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame, distances: pd.DataFrame) -> Answers:
+def _answer_claims(rows: pd.DataFrame, table: pd.DataFrame, distances: pd.DataFrame) -> Answers:
     answers: Answers = {}
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     knn = models[models.lens == KNN]
@@ -262,7 +262,7 @@ def _distances(models: pd.DataFrame, copies: pd.DataFrame, distances: pd.DataFra
     """Whether distances agree, and whether a narrow kernel would notice."""
     answers: Answers = {}
     both = distances[distances.kind == MODELS]
-    agree = _told(both)
+    agree = _distances_sentence(both)
     blind = copies[(copies.lens == RBF) & (copies.value == min(BANDWIDTHS))]
     noisy = blind[blind.noise == blind.noise.max()]
     kept = float(noisy.agreement.min())

@@ -126,14 +126,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture("null_baselines", made, "Means beside their formulas; CKA with a shared signal against the width")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows, table)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(rows, table)))
 
 
 def _anchor_variance() -> float:
     return K**2 * (N - 1 - K) ** 2 / ((N - 1) ** 2 * (N - 2))
 
 
-def _judged(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
+def _answer_claims(rows: pd.DataFrame, table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     off = (rows.energy - 1).abs() / rows.energy_error
     answers["energy"] = claim(

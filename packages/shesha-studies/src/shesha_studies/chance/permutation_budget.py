@@ -87,7 +87,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "permutation_budget", made, "Error of the threshold, and largest calibrated scores, by permutations"
     )
     tables = (("Threshold over seeds, one pair", table), ("Calibrated scores of unrelated pairs", left))
-    return Page(answer, tables, (picture,), notes, against(published, _judged(table, left)))
+    return Page(answer, tables, (picture,), notes, against(published, _answer_claims(table, left)))
 
 
 def _spreads(one: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def _left(new: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
 
 
-def _judged(table: pd.DataFrame, left: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame, left: pd.DataFrame) -> Answers:
     answers: Answers = {}
     error = table.groupby("budget").threshold_error.mean()
     answers |= _unrelated(left)

@@ -78,10 +78,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture("phase_diagrams", made, "Raw and calibrated CKA against d / n and noise, by kind of noise")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(rows)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(rows)))
 
 
-def _judged(rows: pd.DataFrame) -> Answers:
+def _answer_claims(rows: pd.DataFrame) -> Answers:
     answers: Answers = {}
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()

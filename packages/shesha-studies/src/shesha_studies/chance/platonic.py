@@ -136,7 +136,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "published, with 500 permutations (they are listed below as not reachable).",
     )
     picture = Picture(
-        "platonic", _drawn(free), "Raw and calibrated scores of the best pair of layers against capability"
+        "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"
     )
     return Page(_answer(rows, means, bare), tables, (picture,), notes, checks)
 
@@ -171,7 +171,7 @@ def _answer(rows: pd.DataFrame, means: pd.DataFrame, bare: pd.DataFrame) -> str:
     )
 
 
-def _drawn(free: pd.DataFrame) -> Figure:
+def _draw(free: pd.DataFrame) -> Figure:
     """Raw scores dotted, calibrated ones solid, a line per set of models."""
     measures = [name for name in FEW if name in free.measure.unique()]
     made, axes = figure(len(measures), width=3.4)

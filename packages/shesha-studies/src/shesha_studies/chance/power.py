@@ -95,7 +95,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "One draw of data serves all measures: false positives of the measures are not independent of one another.",
     )
     picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _judged(table)))
+    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table)))
 
 
 def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +105,7 @@ def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
 
 
-def _judged(table: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     means = table.groupby("strength").hit.mean()
     steps = ", ".join(f"{100 * rate:.0f} % at {strength:g}" for strength, rate in means.items())

@@ -100,7 +100,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
         Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
     )
-    return Page(answer, (("Edges of detection", table),), pictures, notes, against(published, _judged(rows, edges)))
+    return Page(answer, (("Edges of detection", table),), pictures, notes, against(published, _answers(rows, edges)))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
@@ -142,7 +142,7 @@ def _edge(rows: pd.DataFrame) -> float:
     return float(np.exp(x[0] + (y[0] - LOST) / (y[0] - y[1]) * (x[1] - x[0])))
 
 
-def _judged(rows: pd.DataFrame, edges: pd.Series[float]) -> Answers:
+def _answers(rows: pd.DataFrame, edges: pd.Series[float]) -> Answers:
     answers: Answers = {}
     plain = rows[rows.power == PER_FACTOR]
     means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()

@@ -138,10 +138,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
-    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _judged(rates)))
+    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _answer_claims(rates)))
 
 
-def _judged(rates: pd.Series[float]) -> Answers:
+def _answer_claims(rates: pd.Series[float]) -> Answers:
     answers: Answers = {}
     if rates.empty:
         return answers

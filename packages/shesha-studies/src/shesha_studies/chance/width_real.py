@@ -101,7 +101,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     answer = (
         f"It grows with the total width ({_range(by_width)}; "
         "published: 0.88), but not through the width: it is the effective dimension divided by n - 1 "
-        f"({_range(by_dimension)}).{_told(copies)}"
+        f"({_range(by_dimension)}).{_copies_sentence(copies)}"
     )
     notes = (
         "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
@@ -115,7 +115,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page(answer, tables, (picture,), notes, against(published, _judged(table)))
+    return Page(answer, tables, (picture,), notes, against(published, _answer_claims(table)))
 
 
 def _range(found: pd.Series[float]) -> str:
@@ -124,7 +124,7 @@ def _range(found: pd.Series[float]) -> str:
     return f"correlation {low}" if len(found) == 1 else f"correlations {low} to {high}"
 
 
-def _told(copies: float) -> str:
+def _copies_sentence(copies: float) -> str:
     """Say what copies of the features do, where they were compared."""
     if copies != copies:
         return ""
@@ -140,7 +140,7 @@ def _copies(rows: pd.DataFrame) -> float:
     return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
-def _judged(table: pd.DataFrame) -> Answers:
+def _answer_claims(table: pd.DataFrame) -> Answers:
     answers: Answers = {}
     by_width = table.iloc[:, 0]
     said = f"{by_width.min():.2f} to {by_width.max():.2f} on perceptrons"

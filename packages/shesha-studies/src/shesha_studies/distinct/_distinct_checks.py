@@ -63,7 +63,7 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)
     if group == "Mixed model":
-        return _of_mixed_model(found, where, what, number, value)
+        return _check_mixed_model(found, where, what, number, value)
     if where.endswith("Table 17"):
         own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
         return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
@@ -72,7 +72,7 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     one = _correlation_of(found, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
-    return _of_correlation(where, what, group, number, value, one, error)
+    return _check_correlation(where, what, group, number, value, one, error)
 
 
 def _correlation_of(found: Findings, where: str, group: str) -> Correlation | None:
@@ -86,7 +86,7 @@ def _correlation_of(found: Findings, where: str, group: str) -> Correlation | No
     return None
 
 
-def _of_correlation(
+def _check_correlation(
     where: str, what: str, group: str, number: str, value: float | str, one: Correlation, error: float
 ) -> Check:
     ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
@@ -109,7 +109,7 @@ def _of_correlation(
     return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
 
 
-def _of_mixed_model(found: Findings, where: str, what: str, number: str, value: float | str) -> Check:
+def _check_mixed_model(found: Findings, where: str, what: str, number: str, value: float | str) -> Check:
     one = found.mixed
     ours = {
         "beta": one.slope,

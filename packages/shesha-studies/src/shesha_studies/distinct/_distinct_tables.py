@@ -179,7 +179,7 @@ def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     made: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
         ("What is ranked within what", _levels),
-        ("By kind of transformation", _by_kind),
+        ("By kind of transformation", _kinds_table),
         ("By domain", lambda one: _as_table(one.domains)),
         ("Subsets", lambda one: _as_table(one.subsets)),
         ("Distributions", _distributions),
@@ -223,7 +223,7 @@ def _line(one: Correlation) -> dict[str, object]:
     }
 
 
-def _by_kind(found: Findings) -> pd.DataFrame:
+def _kinds_table(found: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []

@@ -51,7 +51,7 @@ def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
     made, axes = figure(3, width=4.4, height=3.9)
     _scatter(axes[0], found.distinct)
-    _by_kind(axes[1], found)
+    _draw_kinds(axes[1], found)
     _components(axes[2], found.distinct)
     shows = (
         "Stability against CKA of all configurations, by kind of transformation; rank correlations by kind, of the "
@@ -85,7 +85,7 @@ def _scatter(ax: Any, rows: pd.DataFrame) -> None:
     ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
 
 
-def _by_kind(ax: Any, found: Findings) -> None:
+def _draw_kinds(ax: Any, found: Findings) -> None:
     places = np.arange(len(KINDS))[::-1]
     for shift, name, colour, label in (
         (0.17, "stability", PALETTE[0], "feature split"),

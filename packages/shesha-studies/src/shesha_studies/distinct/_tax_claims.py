@@ -213,7 +213,7 @@ RULES: dict[str, Callable[[Findings, Any], Found]] = {
 """What decides each claim of the published file, by its key."""
 
 
-def facts_of(found: Findings, published: pd.DataFrame) -> Facts:
+def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
     """Ranks of DINOv2 and correlations of families in the paper's tables, and of our networks at equal width."""
     ranks = _column(published, f"{_L}, Table 25", number="FS rank")
     places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}

@@ -18,7 +18,7 @@ from shesha.transfer import leep, logme
 from shesha_studies.distinct import _tax_checks as checks
 from shesha_studies.distinct import _tax_tables as tables
 from shesha_studies.distinct import _tax_words as words
-from shesha_studies.distinct._tax_claims import facts_of
+from shesha_studies.distinct._tax_claims import make_facts
 from shesha_studies.distinct._tax_findings import TARGETS, Findings
 from shesha_studies.files import sklearn
 from shesha_studies.networks.images import Pictures, grey
@@ -143,4 +143,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(Findings.build(rows), apart(published)[0])
+    return make_facts(Findings.build(rows), apart(published)[0])

@@ -71,7 +71,14 @@ def found_in(rows: Table) -> Found:
         for a, b in (("shesha", "cka"), ("procrustes", "shesha"), ("procrustes", "cka"))
     }
     contests["never"] = (int((early["bound 0.05"].wasserstein == NEVER).sum()), len(early["bound 0.05"]), 0)
-    return Found(noise, _correlations(noise), _within(noise), _means(noise, early), contests, _matched(noise))
+    return Found(
+        noise,
+        _correlations(noise),
+        _layer_correlations(noise),
+        _means(noise, early),
+        contests,
+        _matched(noise),
+    )
 
 
 def _same(noise: Table, bound: float) -> Table:
@@ -110,7 +117,7 @@ def of_last_layers(noise: Table) -> Table:
     return pd.DataFrame([{name: own[name].corr(own["drop"], method="spearman") for name in names} for _, own in units])
 
 
-def _within(noise: Table) -> Table:
+def _layer_correlations(noise: Table) -> Table:
     import pandas as pd
 
     found = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
@@ -199,14 +206,14 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
 
 def _claims(found: Found, published: Table) -> Answers:
     return {
-        **_of_losses(found, published),
-        **_of_bounds(found),
-        **_of_formula(found, published),
-        **_of_noise(found),
+        **_answer_losses(found, published),
+        **_answer_bounds(found),
+        **_answer_formula(found, published),
+        **_answer_noise(found),
     }
 
 
-def _of_losses(found: Found, published: Table) -> Answers:
+def _answer_losses(found: Found, published: Table) -> Answers:
     """Whether drift foretells what is lost, beyond the noise itself."""
     answers: Answers = {}
     single = found.correlations["last"]
@@ -224,7 +231,7 @@ def _of_losses(found: Found, published: Table) -> Answers:
     return answers
 
 
-def _of_bounds(found: Found) -> Answers:
+def _answer_bounds(found: Found) -> Answers:
     """Which number warns first, under one bound and under bounds from re-encodings."""
     answers: Answers = {}
     first = found.first
@@ -254,7 +261,7 @@ def _of_bounds(found: Found) -> Answers:
     return answers
 
 
-def _of_formula(found: Found, published: Table) -> Answers:
+def _answer_formula(found: Found, published: Table) -> Answers:
     """Which formula and which task Table 47 fits."""
     answers: Answers = {}
     fits = found.beside(published)
@@ -275,7 +282,7 @@ def _of_formula(found: Found, published: Table) -> Answers:
     return answers
 
 
-def _of_noise(found: Found) -> Answers:
+def _answer_noise(found: Found) -> Answers:
     """Whether all numbers rise with the noise."""
     answers: Answers = {}
     means = found.noise.groupby("level")[["shesha", "cka", "procrustes"]].mean()

@@ -7,7 +7,7 @@ from shesha.studies.published import Table
 from shesha_studies.language._canary_claims import found_in, of_last_layers
 
 
-def facts_of(rows: Table) -> Facts:
+def make_facts(rows: Table) -> Facts:
     """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
     found = found_in(rows)
     early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}

@@ -67,10 +67,10 @@ def _quotient(published: Table, what: str) -> float:
 
 
 def _claims(own: Table, numbers: Table, published: Table) -> Answers:
-    return {**_of_detection(numbers, published), **_of_scale(own, numbers), **_of_damage(own)}
+    return {**_answer_detection(numbers, published), **_answer_scale(own, numbers), **_answer_damage(own)}
 
 
-def _of_detection(numbers: Table, published: Table) -> Answers:
+def _answer_detection(numbers: Table, published: Table) -> Answers:
     """What drift foretells, how early and how surely."""
     answers: Answers = {}
     three = numbers.loc[["shesha", "cka", "procrustes"]]
@@ -95,7 +95,7 @@ def _of_detection(numbers: Table, published: Table) -> Answers:
     return answers
 
 
-def _of_scale(own: Table, numbers: Table) -> Answers:
+def _answer_scale(own: Table, numbers: Table) -> Answers:
     """What is said of Procrustes, whose number is a root."""
     answers: Answers = {}
     answers["rotations"] = unreachable(
@@ -111,7 +111,7 @@ def _of_scale(own: Table, numbers: Table) -> Answers:
     return answers
 
 
-def _of_damage(own: Table) -> Answers:
+def _answer_damage(own: Table) -> Answers:
     """What fewer bits and adapters cost."""
     answers: Answers = {}
     bits = own[own.kind.isin(["int8", "nf4"])]
@@ -138,7 +138,7 @@ def _of_damage(own: Table) -> Answers:
     return answers
 
 
-def facts_of(rows: Table) -> Facts:
+def make_facts(rows: Table) -> Facts:
     """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
     own = rows[rows.model == stand_in(rows, LEAST)]
     still = own[(own.kind != "precision") & (own["drop"].round(6) < STABLE)]

@@ -13,7 +13,7 @@ from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tiny_gpt import TINY
 
 
-def page_of(rows: Table, lines: Table) -> Page:
+def make_page(rows: Table, lines: Table) -> Page:
     """Say what models at hand can show of Tables 48 to 51."""
     # Equal losses are ties, whatever the last digits of a difference of shares.
     rows = rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})

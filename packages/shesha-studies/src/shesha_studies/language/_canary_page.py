@@ -14,7 +14,7 @@ from shesha_studies.language._drifts import BOUND, NAMES
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 
-def page_of(rows: Table, lines: Table) -> Page:
+def make_page(rows: Table, lines: Table) -> Page:
     """Write the page from the rows and the published numbers."""
     found, (published, claims) = found_in(rows), apart(lines)
     at_bound, at_chance = found.first.loc["bound 0.05"], found.first.loc["bound from chance"]

@@ -38,7 +38,7 @@ FAMILIES = (
 )
 
 
-def page_of(rows: Table, lines: Table) -> Page:
+def make_page(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
     published, claims = apart(lines)
     trained, theirs = _trained(rows), _pairs(published)
@@ -248,7 +248,7 @@ def _picture(trained: Table, theirs: Table) -> Picture:
     )
 
 
-def facts_of(rows: Table, published: Table) -> Facts:
+def make_facts(rows: Table, published: Table) -> Facts:
     """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
     theirs, trained = _pairs(apart(published)[0]), _trained(rows)
     ratios, doses = (

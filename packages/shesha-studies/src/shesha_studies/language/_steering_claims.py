@@ -259,7 +259,7 @@ AT_CHANCE = 0.05
 """A probe whose accuracy exceeds the larger class's share by less says nothing of its direction."""
 
 
-def facts_of(encoders: Collection, small: Mapping[str, Any]) -> Facts:
+def make_facts(encoders: Collection, small: Mapping[str, Any]) -> Facts:
     """Correlations over encoders, as if each were drawn, and what steering by shuffled labels does."""
     n = min(len(table) for table in encoders.tables.values())
     at = "supervised_alignment"

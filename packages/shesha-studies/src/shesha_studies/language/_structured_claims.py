@@ -69,15 +69,15 @@ def _same(key: str, amount: str) -> bool:
 
 def _claims(own: Table, name: str, published: Table) -> Answers:
     return {
-        **_of_noise(own, name),
-        **_of_levels(own, name),
-        **_of_bits(own, name),
-        **_of_adapters(own, name),
-        **_of_tables(published),
+        **_answer_noise(own, name),
+        **_answer_levels(own, name),
+        **_answer_bits(own, name),
+        **_answer_adapters(own, name),
+        **_answer_tables(published),
     }
 
 
-def _of_noise(own: Table, name: str) -> Answers:
+def _answer_noise(own: Table, name: str) -> Answers:
     """Whether all numbers rise with the noise, and why not if not."""
     noise = own.loc["noise"].sort_index()
     three = noise[["shesha", "cka", "procrustes"]]
@@ -91,7 +91,7 @@ def _of_noise(own: Table, name: str) -> Answers:
     return {"rises": claim(bool((steps > 0).all(axis=None)), said, f"not at every step on {name}: {why}", DIFFERS)}
 
 
-def _of_levels(own: Table, name: str) -> Answers:
+def _answer_levels(own: Table, name: str) -> Answers:
     """Which number leads at little and at much noise, on one scale."""
     answers: Answers = {}
     noise = own.loc["noise"]
@@ -113,7 +113,7 @@ def _of_levels(own: Table, name: str) -> Answers:
     return answers
 
 
-def _of_bits(own: Table, name: str) -> Answers:
+def _answer_bits(own: Table, name: str) -> Answers:
     """What fewer bits move."""
     answers: Answers = {}
     answers["four bits"] = claim(
@@ -134,7 +134,7 @@ def _of_bits(own: Table, name: str) -> Answers:
     return answers
 
 
-def _of_adapters(own: Table, name: str) -> Answers:
+def _answer_adapters(own: Table, name: str) -> Answers:
     """Whether drift rises with the rank and the scale of random adapters, and which moves more."""
     answers: Answers = {f"rises with {kind}": _rises(own, name, kind) for kind in ("rank", "scale")}
     size, rank = own.loc[("rank", 64.0)].shesha, own.loc[("scale", 0.1)].shesha
@@ -142,7 +142,7 @@ def _of_adapters(own: Table, name: str) -> Answers:
     return answers
 
 
-def _of_tables(published: Table) -> Answers:
+def _answer_tables(published: Table) -> Answers:
     """What the published tables say of themselves."""
     answers: Answers = {}
     theirs = of(published, "Table 43").query("number in ('shesha', 'cka', 'procrustes')")

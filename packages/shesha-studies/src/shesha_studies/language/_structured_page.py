@@ -22,7 +22,7 @@ _LEAST = 96
 """Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
 
 
-def page_of(rows: Table, lines: Table) -> Page:
+def make_page(rows: Table, lines: Table) -> Page:
     """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
     published, claims = apart(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
@@ -41,7 +41,7 @@ def page_of(rows: Table, lines: Table) -> Page:
         f"{harmless.procrustes:.4f}."
     )
     tables = (
-        (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _beside(own, published)),
+        (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _join_published(own, published)),
         ("All stand-ins", means.reset_index()),
         ("Times the drift of bfloat16 weights", _in_units(means)),
     )
@@ -59,7 +59,7 @@ def page_of(rows: Table, lines: Table) -> Page:
     return Page(answer, tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
 
 
-def _beside(own: Table, published: Table) -> Table:
+def _join_published(own: Table, published: Table) -> Table:
     lines = []
     for table in TABLES:
         for row, theirs in of(published, table).groupby("row", sort=False):

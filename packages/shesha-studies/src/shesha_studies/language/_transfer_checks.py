@@ -73,7 +73,7 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
         ours = _kind(str(one.row))
         yield check_of(one, claim(ours == one.published, ours, "the metric takes other information", DIFFERS))
     yield from _table_57(rows, published)
-    yield from _of_tables(published)
+    yield from _check_tables(published)
     yield from against(claims, _claims(found, published))
 
 
@@ -127,7 +127,7 @@ def _stars(published: Table) -> Iterator[Check]:
             yield check_of(asked, claim(ours == said, ours, why, DIFFERS))
 
 
-def _of_tables(published: Table) -> Iterator[Check]:
+def _check_tables(published: Table) -> Iterator[Check]:
     """Numbers that the published tables themselves give."""
     table = table_57(published)
     lines = of(published, "11.3", "11.6", "11.7")
@@ -224,13 +224,13 @@ def _table_58(published: Table) -> Iterator[Check]:
 def _claims(found: Table, published: Table) -> Answers:
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
     return {
-        **_of_published_models(published),
-        **_of_scores(at),
-        **_of_summary(published),
+        **_answer_published_models(published),
+        **_answer_scores(at),
+        **_answer_summary(published),
     }
 
 
-def _of_published_models(published: Table) -> Answers:
+def _answer_published_models(published: Table) -> Answers:
     """What Table 57 itself says: by families, and at equal size."""
     answers: Answers = {}
     theirs = of_table_57(published)
@@ -263,7 +263,7 @@ def _of_published_models(published: Table) -> Answers:
     return answers
 
 
-def _of_scores(at: Any) -> Answers:
+def _answer_scores(at: Any) -> Answers:
     """Which score is strongest here, and what it owes to the number of features."""
     answers: Answers = {}
     best = max((one.rho, name) for name, one in at.items())
@@ -290,7 +290,7 @@ def _of_scores(at: Any) -> Answers:
     return answers
 
 
-def _of_summary(published: Table) -> Answers:
+def _answer_summary(published: Table) -> Answers:
     """What the text says of the published tables."""
     answers: Answers = {}
     alone = number(published, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised")

@@ -13,7 +13,7 @@ from shesha_studies.language._transfer_checks import MODELS
 from shesha_studies.language._transfer_numbers import by_metric, of_table_57
 
 
-def facts_of(rows: Table, published: Table) -> Facts:
+def make_facts(rows: Table, published: Table) -> Facts:
     """Correlations with accuracy over representations and over families, ours and the paper's."""
     found = by_metric(rows).set_index(["number", "accuracy"])
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}

@@ -13,7 +13,7 @@ from shesha_studies.language._transfer_checks import checks
 from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, by_metric, of_table_57
 
 
-def page_of(rows: Table, lines: Table) -> Page:
+def make_page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
     published, claims = apart(lines)
     found, theirs = by_metric(rows), of_table_57(published)
@@ -27,7 +27,7 @@ def page_of(rows: Table, lines: Table) -> Page:
         f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. H-Score, published "
         f"as the "
         f"strongest, is {h.rho:.2f} here and {h.width:.2f} correlated with the width alone. Stability without labels: "
-        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26.{_of_causal(rows)}"
+        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26.{_causal_sentence(rows)}"
     )
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
@@ -58,7 +58,7 @@ def page_of(rows: Table, lines: Table) -> Page:
     return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published, claims)))
 
 
-def _of_causal(rows: Table) -> str:
+def _causal_sentence(rows: Table) -> str:
     """Say where the causal model stands by accuracy and by alignment, its tokens taken as published and otherwise."""
     if CAUSAL not in set(rows.family):
         return ""

@@ -10,8 +10,8 @@ import numpy as np
 from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.support.types import Matrix
-from shesha_studies.language._canary_facts import facts_of
-from shesha_studies.language._canary_page import page_of
+from shesha_studies.language._canary_facts import make_facts
+from shesha_studies.language._canary_page import make_page
 from shesha_studies.language._drift_texts import sst2, stsb
 from shesha_studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
@@ -114,10 +114,10 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 47 and the text say."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @canary.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(rows)
+    return make_facts(rows)

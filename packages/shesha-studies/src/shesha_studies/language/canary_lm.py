@@ -9,8 +9,8 @@ import numpy as np
 
 from shesha.studies.definition import study
 from shesha.studies.facts import Facts
-from shesha_studies.language._canary_lm_claims import facts_of
-from shesha_studies.language._canary_lm_page import page_of
+from shesha_studies.language._canary_lm_claims import make_facts
+from shesha_studies.language._canary_lm_page import make_page
 from shesha_studies.language._drift_texts import sst2
 from shesha_studies.language._drifts import answers, drifts, fewer_right
 from shesha_studies.language._next_words import next_words, rows_of
@@ -95,10 +95,10 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Tables 48 to 51 and the text say."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @canary_lm.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(rows)
+    return make_facts(rows)

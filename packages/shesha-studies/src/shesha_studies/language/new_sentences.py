@@ -91,8 +91,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "`random` is max drop along random directions; p is that of max drop under 19 shuffles.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )
-    checks = against(published, _found(own, counts, others))
-    picture = Picture("new_sentences", _drawn(table), "Accuracy and max drop of the probe, by what is kept whole")
+    checks = against(published, _answer_numbers(own, counts, others))
+    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by what is kept whole")
     return Page(answer, (("Means of the draws", table.reset_index()),), (picture,), notes, checks)
 
 
@@ -103,7 +103,7 @@ _CAUSAL_NOTE = (
 )
 
 
-def _drawn(table: Any) -> Figure:
+def _draw(table: Any) -> Figure:
     made, axes = figure(2, width=4.6)
     for colour, (name, line) in zip(PALETTE, table.groupby(level="encoder", sort=False), strict=False):
         axes[0].plot(line.accuracy.to_numpy(), "o-", color=colour, label=str(name))
@@ -118,7 +118,7 @@ def _drawn(table: Any) -> Figure:
     return made
 
 
-def _found(own: Any, counts: Any, others: str) -> dict[str, Found]:
+def _answer_numbers(own: Any, counts: Any, others: str) -> dict[str, Found]:
     s = grammar()
     different = len(np.unique(s["text"]))
     drawn, whole = own.loc[WAYS[0]], own.loc[WAYS[3]]

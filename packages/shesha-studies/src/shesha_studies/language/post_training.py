@@ -13,7 +13,7 @@ from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
-from shesha_studies.language._post_training_page import facts_of, page_of
+from shesha_studies.language._post_training_page import make_facts, make_page
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model
@@ -136,10 +136,10 @@ def _encoded(model: Model) -> dict[str, Matrix]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Judge what Table 42 and the text say."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @post_training.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(rows, published)
+    return make_facts(rows, published)

@@ -23,7 +23,7 @@ from shesha_studies.language._steering import (
     tables_of,
     tables_of_causal,
 )
-from shesha_studies.language._steering_claims import Collection, facts_of, found_of
+from shesha_studies.language._steering_claims import Collection, found_of, make_facts
 from shesha_studies.sentences import SETS, labelled
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         )
         pictures.append(Picture("steering_causal", drawn_causal(own), shows))
     return Page(
-        f"{_answer(tables, found, whole)}{_of_causal(own, of_own, small_own)}",
+        f"{_answer(tables, found, whole)}{_causal_sentence(own, of_own, small_own)}",
         (*tables_of(tables, found, small, whole), *tables_of_causal(own, of_own, small_own)),
         tuple(pictures),
         (*_NOTES, *((SINK, _ONE_NETWORK, _known(tables, own)) if own else ())),
@@ -143,7 +143,7 @@ def _answer(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]) 
     )
 
 
-def _of_causal(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> str:
+def _causal_sentence(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> str:
     """Say what the layers of the causal model add."""
     if not tables:
         return ""
@@ -198,4 +198,4 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
     found = {name: correlations(table, "max_drop") for name, table in tables.items()}
     small = {name: correlations(table, "small_drop") for name, table in own.items()}
-    return facts_of(Collection(tables, found, found, ""), small) if tables else {}
+    return make_facts(Collection(tables, found, found, ""), small) if tables else {}

@@ -10,7 +10,7 @@ from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._structured_page import page_of
+from shesha_studies.language._structured_page import make_page
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
 
@@ -94,4 +94,4 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the means of the stand-ins beside Tables 43 to 46."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)

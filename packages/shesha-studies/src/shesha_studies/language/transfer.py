@@ -11,9 +11,9 @@ from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.support.types import Labels, Matrix
 from shesha_studies.files import sklearn
-from shesha_studies.language._transfer_facts import facts_of
+from shesha_studies.language._transfer_facts import make_facts
 from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
-from shesha_studies.language._transfer_page import page_of
+from shesha_studies.language._transfer_page import make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,7 @@ def _probes() -> list[Any]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate scores with accuracies over models, and over families of models."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 def _split(X: Matrix) -> float:
@@ -144,4 +144,4 @@ def _split(X: Matrix) -> float:
 @transfer.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(rows, published)
+    return make_facts(rows, published)

@@ -31,7 +31,7 @@ def stand_in(name: str) -> Labelled:
     Unreachable
         If its data or torch are missing.
     """
-    X, y = _found(name)
+    X, y = _load_labelled(name)
     order = np.random.default_rng(320).permutation(len(X))
     return X[order], y[order]
 
@@ -46,7 +46,7 @@ def untrained(name: str) -> float:
 
 
 @cache
-def _found(name: str) -> Labelled:
+def _load_labelled(name: str) -> Labelled:
     family, _, rest = name.partition(", ")
     return _FAMILIES[family](rest)
 

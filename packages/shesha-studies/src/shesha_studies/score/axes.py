@@ -79,7 +79,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         f"change by {_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, "
         f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of "
         f"the score averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their "
-        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_of_causal(rows)}"
+        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_causal_sentence(rows)}"
     )
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
@@ -92,9 +92,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "Layers and epochs of one network are not independent of one another.",
         *([SINK] if CAUSAL in set(rows.family) else []),
     )
-    picture = Picture(
-        "axes", _drawn(rows, learned), "Score on the axes against that averaged over bases; over training"
-    )
+    picture = Picture("axes", _draw(rows, learned), "Score on the axes against that averaged over bases; over training")
     return Page(answer, (("Scores", table),), (picture,), notes)
 
 
@@ -125,7 +123,7 @@ def _but(rows: pd.DataFrame) -> str:
     return ", in a causal model a large one" if own.of_axes.abs().mean() > _LARGE else ""
 
 
-def _of_causal(rows: pd.DataFrame) -> str:
+def _causal_sentence(rows: pd.DataFrame) -> str:
     """Say what the axes of the causal model make, as they are and with columns of equal variance."""
     own = rows[rows.family == CAUSAL]
     standardised = own["name"].str.endswith(STANDARDISED)
@@ -144,7 +142,7 @@ def _of_causal(rows: pd.DataFrame) -> str:
     )
 
 
-def _drawn(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     made, (left, right) = figure(2, width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for colour, (family, own) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):

@@ -82,7 +82,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "draws. `estimate` gives the interval of a score over rows.",
         "Ours are other models than the published ones, whose weights are not at hand.",
     )
-    checks = against(published, _found(table, published), UNREACHABLE)
+    checks = against(published, _answer_numbers(table, published), UNREACHABLE)
     picture = Picture("convergence", made, "Feature split against the number of rows, one line per representation")
     return Page(answer, (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
 
@@ -99,7 +99,7 @@ def _drifts(rows: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _found(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
+def _answer_numbers(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
     sizes = table["drift of one draw at 400"].abs()
     models = np.abs(published[published["where"].str.endswith("Table 2")].published.iloc[:15].astype(float))
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))

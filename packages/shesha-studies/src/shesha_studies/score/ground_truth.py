@@ -61,7 +61,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate score and share of signal within each draw of all levels."""
     own = rows[rows.formula == FORMULAS[0]]
     rhos = rank_correlations(own, "level", "shesha")
-    checks = against(published, _found(rows, rhos))
+    checks = against(published, _answer_numbers(rows, rhos))
     levels = own.groupby("level").shesha.agg(["mean", "std"]).reset_index()
     made, (ax,) = figure()
     lines(ax, rows.rename(columns={"formula": "signal"}), "level", "shesha", "signal")
@@ -85,7 +85,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page(answer, (("Scores", levels),), (picture,), notes, checks)
 
 
-def _found(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
+def _answer_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     import pandas as pd
     from scipy.stats import spearmanr
 

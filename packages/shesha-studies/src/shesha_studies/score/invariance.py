@@ -121,12 +121,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "sixteen of the features, since canonical correlations of 200 rows and 256 features are 1 whatever the data. "
         "`cka` is that of the rows before and after.",
     )
-    picture = Picture("invariance", _drawn(rows), "Change of two scores under rotation, for three kinds of data")
+    picture = Picture("invariance", _draw(rows), "Change of two scores under rotation, for three kinds of data")
     checks = against(published, found_of(rows, printed))
     return Page(answer, (("Mean scores before and after", table),), (picture,), notes, checks)
 
 
-def _drawn(rows: pd.DataFrame) -> Figure:
+def _draw(rows: pd.DataFrame) -> Figure:
     made, (ax,) = figure(width=5.2)
     turned = rows[rows.change == "rotation"]
     for place, name in enumerate(DATA):

@@ -72,7 +72,7 @@ def _prepared(X: Matrix, condition: str) -> Matrix:
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the conditions at k = 30 beside Table 12, and the two curves beside Figure 5."""
-    checks = against(published, _found(rows))
+    checks = against(published, _answer_numbers(rows))
     made, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
         lines(ax, rows, "k", name, "condition", order=CONDITIONS)
@@ -99,7 +99,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page(answer, (("Means", table.reset_index()),), (picture,), notes, checks)
 
 
-def _found(rows: pd.DataFrame) -> dict[str, Found]:
+def _answer_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     rows = rows.assign(difference=rows.shesha - rows.unbiased_cka)
     found: dict[str, Found] = {}
     for (condition, k), own in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):

@@ -61,10 +61,10 @@ def _pair(quadrant: str, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
 @quadrants.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put means of the quadrants and the correlation over all pairs beside the published ones."""
-    checks = against(published, _found(rows))
+    checks = against(published, _answer_numbers(rows))
     balanced = rows[rows.quadrant != ANY]
     rhos = rank_correlations(balanced, "shesha", "unbiased_cka")
-    within = _within(balanced)
+    within = _correlation_within_quadrants(balanced)
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
     means.columns = [", ".join(map(str, both)) for both in means.columns]
     made, (ax,) = figure(width=5.4)
@@ -91,14 +91,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page(answer, (("Means", means.reset_index()),), (picture,), (note,), checks)
 
 
-def _within(rows: pd.DataFrame) -> float:
+def _correlation_within_quadrants(rows: pd.DataFrame) -> float:
     """Mean rank correlation of the two scores within a quadrant."""
     return float(
         np.mean([rank_correlations(own, "shesha", "unbiased_cka").mean() for _, own in rows.groupby("quadrant")])
     )
 
 
-def _found(rows: pd.DataFrame) -> dict[str, Found]:
+def _answer_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     import pandas as pd
     from scipy.stats import spearmanr
 
@@ -111,8 +111,8 @@ def _found(rows: pd.DataFrame) -> dict[str, Found]:
     rhos = rank_correlations(balanced, "shesha", "unbiased_cka")
     found["rho"] = draws(pd.Series(rhos))
     found["different"] = claim(
-        bool(abs(rhos.mean() - _within(balanced)) < 0.05),
-        f"{rhos.mean():.2f} over quadrants, {_within(balanced):.2f} within",
+        bool(abs(rhos.mean() - _correlation_within_quadrants(balanced)) < 0.05),
+        f"{rhos.mean():.2f} over quadrants, {_correlation_within_quadrants(balanced):.2f} within",
         "The number is the design's: fifteen pairs of each kind, of which the stable similar ones are a little more "
         "similar than the unstable similar ones, give 3/16 whatever the scores have to do with each other. "
         "Within quadrants the correlation is another one.",

@@ -64,7 +64,7 @@ def _halves_cka(X: Matrix, n_splits: int = 5) -> float:
 @spectral.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the four columns beside Table 11."""
-    checks = against(published, _found(rows))
+    checks = against(published, _answer_numbers(rows))
     means = rows.groupby("k")[list(NUMBERS)].mean()
     halves = rows.groupby("k").halves_cka.mean()
     made, (ax,) = figure(width=5.4)
@@ -104,7 +104,7 @@ def _crossings(rows: pd.DataFrame, level: float) -> list[int]:
     return [_first_below(own.set_index("k").shesha.sort_index(), level) for _, own in rows.groupby("seed")]
 
 
-def _found(rows: pd.DataFrame) -> dict[str, Found]:
+def _answer_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     means = rows.groupby("k")[list(NUMBERS)].mean()
     table = rows[rows.k.isin(TABLE)]
     per_draw = _crossings(table, 0.5)

@@ -88,7 +88,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "published ones, and of few classes.",
     )
     picture = Picture(
-        "validation", _drawn(models), "Drift under noise against the size of features; scores on components"
+        "validation", _draw(models), "Drift under noise against the size of features; scores on components"
     )
     tables = tuple((name, table.reset_index()) for name, table in told.items())
     return Page(answer, tables, (picture,), notes, checks)
@@ -111,7 +111,7 @@ _PARTS = {
 }  # fmt: skip
 
 
-def _drawn(models: pd.DataFrame) -> Figure:
+def _draw(models: pd.DataFrame) -> Figure:
     made, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
     left.scatter(

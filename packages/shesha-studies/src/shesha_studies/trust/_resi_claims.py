@@ -151,7 +151,7 @@ def claims(rows: pd.DataFrame, published: pd.DataFrame) -> list[Check]:
     return checks
 
 
-def facts_of(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame) -> Facts:
     """Places of measures in the published tables and in our small suites, and how often they keep them."""
     places = Places(rows)
     made: dict[str, Fact] = {}

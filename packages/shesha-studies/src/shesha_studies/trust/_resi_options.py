@@ -42,7 +42,7 @@ class _Named:
 
 def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float]:
     """AUPRC and conformity of each measure in each design, of differences of stabilities on either axes, by chance."""
-    groups, layers, labels = _trained(dataset, architecture, test)
+    groups, layers, labels = _train_models(dataset, architecture, test)
     row: dict[str, float] = {}
     for measure in MEASURES:
         found = _in_designs(measure, layers, labels)
@@ -54,7 +54,7 @@ def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float
     return row | _chance(groups)
 
 
-def _trained(dataset: str, architecture: str, test: str) -> tuple[dict[str, list[str]], dict[str, Matrix], Labels]:
+def _train_models(dataset: str, architecture: str, test: str) -> tuple[dict[str, list[str]], dict[str, Matrix], Labels]:
     """Train the models of a test; return their names by setting, their last layers, and the classes of the rows."""
     import torch
 

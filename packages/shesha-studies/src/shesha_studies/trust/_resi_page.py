@@ -13,7 +13,7 @@ from shesha.studies.claims import decide
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.trust import _resi as tables
-from shesha_studies.trust._resi_claims import DOMAINS, Places, claims, facts_of
+from shesha_studies.trust._resi_claims import DOMAINS, Places, claims, make_facts
 from shesha_studies.trust._resi_options_page import NOTE, options_of, options_picture, told
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ NOTES = (
 )
 
 
-def page_of(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
+def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     found = rows[rows.part == "table"]
     by_test = _by_test(found)
-    worded = decide("resi", tuple(claims(rows, published)), facts_of(rows))
+    worded = decide("resi", tuple(claims(rows, published)), make_facts(rows))
     checks = (*worded, *_table_checks(found))
     options = options_of(rows)
     tables = [

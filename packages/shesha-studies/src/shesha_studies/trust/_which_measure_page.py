@@ -37,7 +37,7 @@ NOTES = (
 )
 
 
-def page_of(rows: pd.DataFrame) -> Page:
+def make_page(rows: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     lines = _lines(rows)
     benchmark = _benchmark()
@@ -106,8 +106,8 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
         clear = own[(own.gain.abs() > 3 * own.error) & (own.gain.abs() > 0.02)]
         best = [own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure for how in ("raw", "calibrated")]
         told.append(
-            f"{data}{NAMES[widths]}: {_named(clear[clear.gain > 0], 'better')}, "
-            f"{_named(clear[clear.gain < 0], 'worse')} of {len(own)} measures; first {best[0]} raw, "
+            f"{data}{NAMES[widths]}: {_names_sentence(clear[clear.gain > 0], 'better')}, "
+            f"{_names_sentence(clear[clear.gain < 0], 'worse')} of {len(own)} measures; first {best[0]} raw, "
             f"{best[1]} calibrated"
         )
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
@@ -121,7 +121,7 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
     )
 
 
-def _named(clear: pd.DataFrame, how: str) -> str:
+def _names_sentence(clear: pd.DataFrame, how: str) -> str:
     """Say how many measures gain or lose, and how much each."""
     gains = ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
     return f"{len(clear)} {how}{' (' + gains + ')' if gains else ''}"

@@ -10,9 +10,9 @@ from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha_studies.trust import _resi as tables
-from shesha_studies.trust._resi_claims import facts_of
+from shesha_studies.trust._resi_claims import make_facts
 from shesha_studies.trust._resi_options import option_scores
-from shesha_studies.trust._resi_page import page_of
+from shesha_studies.trust._resi_page import make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,10 +111,10 @@ def resi(
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Agreement by table, positions by domain, and every claim in words."""
     assert published is not None
-    return page_of(rows, published)
+    return make_page(rows, published)
 
 
 @resi.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return facts_of(rows)
+    return make_facts(rows)

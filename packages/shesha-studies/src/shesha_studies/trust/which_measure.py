@@ -13,7 +13,7 @@ from shesha.measures import get
 from shesha.studies.definition import study
 from shesha.studies.page import Page
 from shesha.support.types import Matrix
-from shesha_studies.trust._which_measure_page import page_of
+from shesha_studies.trust._which_measure_page import make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,4 +84,4 @@ def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list
 @which_measure.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Raw beside calibrated: models of known groups, and the cells of the benchmark."""
-    return page_of(rows)
+    return make_page(rows)
