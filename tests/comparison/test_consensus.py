@@ -169,3 +169,15 @@ def invoke_consensus():
     from shesha.cli._app import app
 
     return lambda *args: CliRunner().invoke(app, ["consensus", *map(str, args)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("unit", [2.0**500, 2.0**1000, 2.0**-500])
+def test_the_unit_of_all_rows_changes_no_distance(unit, scale):
+    rng = np.random.default_rng(4)
+    named = {name: rng.standard_normal((20, 4)) for name in "abc"}
+    one, other = (
+        shesha.consensus({name: rows * factor for name, rows in named.items()}, scale=scale).to_frame()
+        for factor in (1.0, unit)
+    )
+    pd.testing.assert_frame_equal(one, other)

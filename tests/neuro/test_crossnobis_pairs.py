@@ -76,3 +76,13 @@ def test_too_few_permutations_are_refused():
         ValueError, match=r"n_permutations must be at least 19, because fewer cannot reach p = 0\.05, got 9"
     ):
         crossnobis_test(*recording(0), n_permutations=9)
+
+
+@pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.5])
+def test_huge_responses_have_the_p_values_of_small_ones(noise):
+    rng = np.random.default_rng(0)
+    X, shown = rng.standard_normal((24, 6)), np.repeat([0, 1], 12)
+    one, other = (crossnobis_test(X * unit, shown, noise=noise, n_permutations=19) for unit in (1.0, 2.0**900))
+    assert one.p_values == other.p_values
+    with pytest.raises(ValueError, match="X must hold numbers whose squares are finite"):
+        crossnobis_test(X * 2.0**900, shown, noise=None, n_permutations=19)

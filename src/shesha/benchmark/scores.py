@@ -245,7 +245,7 @@ def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bo
     """Return the value of a pair; for symmetric measures either order serves. A pair without entry is an error."""
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
-            return float(values[one])
+            return check.real_number(values[one], "values")
     raise ValueError(f"values must hold every pair that the test needs (NaN if missing), got none for {pair}")
 
 

@@ -14,6 +14,7 @@ from shesha.comparison.evidence import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
+from shesha.kernels.precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
 from shesha.nulls.designs import exchange
@@ -85,7 +86,7 @@ def consensus(
     """
     check.boolean(scale, "scale")
     check.fraction(alpha, "alpha", closed=False)
-    configurations, width, design = _configurations(representations, groups)
+    configurations, width, design = _configurations(representations, groups, scale)
     evidence = Evidence.draw_subsets(
         exchange(len(next(iter(configurations.values()))), **design), alpha, confidence, seed
     )
@@ -137,7 +138,7 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
     (1.0, (30, 4))
     """
     check.boolean(scale, "scale")
-    configurations, _, _ = _configurations(representations, None)
+    configurations, _, _ = _configurations(representations, None, scale)
     with single_threaded_blas():
         mean, _, _ = kernel.mean_shape([_unit(one) if scale else one for one in configurations.values()])
         left, values, _ = np.linalg.svd(mean, full_matrices=False)
@@ -158,7 +159,7 @@ def outlier_p_values(distances: Vector) -> Vector:
 
 
 def _configurations(
-    representations: Mapping[str, ArrayLike], groups: ArrayLike | None
+    representations: Mapping[str, ArrayLike], groups: ArrayLike | None, scale: bool
 ) -> tuple[dict[str, Matrix], int, Any]:
     """Return centred rows of one width; columns beyond the number of rows are turned away."""
     hint_of_distances(kinds.mapping(representations, "representations"))
@@ -174,8 +175,12 @@ def _configurations(
         if one.n_rows != first.n_rows:
             raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {one.n_rows}")
     rows = {name: one.rows - one.rows.mean(axis=0) for name, one in aligned.items()}
+    # Distances between shapes have no unit, so huge numbers are divided by one before their squares overflow.
+    common = huge_unit(*rows.values())
+    units = {name: huge_unit(one) if scale else common for name, one in rows.items()}
+    rows = {name: one / units[name] for name, one in rows.items()}
     for name, one in rows.items():
-        if not np.linalg.norm(one) > 1e-12 * np.abs(aligned[name].rows).max():
+        if not np.linalg.norm(one) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
             raise ValueError(f"representations[{name!r}] must have rows that differ, got equal ones")
     short = {name: _compress(one) for name, one in rows.items()}
     width = max(one.shape[1] for one in short.values())

@@ -13,6 +13,7 @@ from shesha.inputs import make_data_array
 from shesha.inputs import validation as check
 from shesha.kernels.crossvalidated_distances import across_runs, crossvalidated_products, from_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
+from shesha.kernels.precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.kernels.trial_geometry import compress_columns
 from shesha.neuro._order_null import Null, Orders, over_orders
@@ -40,8 +41,16 @@ class Crossed:
         """Check the noise, and reduce columns if trials are few and channels do not matter."""
         n = trials.n_neurons
         found = check_noise(noise, n)
+        # Distances in units of an estimated noise have no unit; others would overflow.
+        unit = huge_unit(trials.rates)
+        if unit != 1.0 and (found is None or isinstance(found, np.ndarray)):
+            raise ValueError(
+                "X must hold numbers whose squares are finite where noise is not estimated: divide it by a constant, "
+                f"got entries up to {np.abs(trials.rates).max():.0e}"
+            )
+        rates = trials.rates / unit
         turned = not isinstance(found, np.ndarray) and found != "diagonal" and n > trials.n_trials
-        return cls(compress_columns(trials.rates) if turned else trials.rates, runs, trials.n_conditions, n, found)
+        return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, found)
 
     def distances(self, codes: Labels) -> Matrix:
         """Squared distances per channel."""

@@ -11,6 +11,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from shesha.benchmark.scores import spearman
+from shesha.benchmark.scoring import score_prediction
+from shesha.measures import get
 
 
 def twin_correlation(x, y):
@@ -180,3 +182,10 @@ def test_bad_input(arguments, message):
 def test_too_few_pairs(values):
     found = spearman(values, values)
     assert math.isnan(found.value) and found.reason == "fewer than two pairs with values"
+
+
+@pytest.mark.parametrize("value", ["5", None, [1.0, 2.0]])
+def test_a_value_that_is_no_number_is_refused(value):
+    values = {("a", "b"): value, ("a", "c"): 1.0, ("b", "c"): 2.0}
+    with pytest.raises(TypeError, match="values must be one real number, got"):
+        score_prediction(get("cka"), values, ["a", "b", "c"], {"jsd": dict.fromkeys(values, 1.0)})
