@@ -52,7 +52,7 @@ def canary(request: pytest.FixtureRequest) -> Canary:
 
 
 class Canary:
-    """Compare what an encoder gives for the same inputs with a reference that is committed beside the tests.
+    """Compare encodings of the same inputs with a reference that is committed next to the tests.
 
     Parameters
     ----------

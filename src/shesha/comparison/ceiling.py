@@ -23,11 +23,11 @@ def noise_ceiling(
     """How similar to a noisy representation its own truth would be found.
 
     Where something was measured several times (runs, subjects), even a perfect model differs from single measurements
-    by their noise. `lower` is the mean value of each repeat with the mean of the others: the truth would do
-    better, as that mean is noisy, too. `upper` is the mean value of each repeat with the mean of all, which holds it:
-    the truth would do worse. Means are of the distances for RSA (of their ranks, ranked again) and of the kernel
-    matrices for CKA and its relatives, all of unit norm, so that repeats may have different features, as subjects have
-    (Nili et al. 2014); for other measures they are of the features, which must correspond.
+    by their noise. `lower` is the mean value of each repeat with the mean of the others: the truth would do better, as
+    that mean is noisy, too. `upper` is the mean value of each repeat with the mean of all, which holds it: the truth
+    would do worse. RSA averages the ranks of distances and ranks them again; CKA and its relatives average kernel
+    matrices of unit norm. Repeats may therefore have different features, as subjects have (Nili et al. 2014); for other
+    measures they are of the features, which must correspond.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from shesha.support.types import Seed
 from shesha.views import Rdm, Representation, adjust_for_covariates, align_rows, hint_of_distances
 
 _MANY = 5
-"""From so many measures on, doubts that rank all distances cost little beside them."""
+"""From this many measures on, doubts that rank all distances add little cost."""
 
 
 def compare(
@@ -252,7 +252,7 @@ def _ask_width(
 
 
 def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
-    """Put the values beside what repeats allow; whether Ctrl-C came in between."""
+    """Compare the values with what repeats allow; return whether Ctrl-C interrupted it."""
     try:
         for group in track(work, len(work), "repeats"):
             scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))

@@ -1,4 +1,4 @@
-"""Held-out values beside the values of all rows."""
+"""Held-out values, next to the values of all rows."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def compare_layers(
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
-        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are called by number. A model
-        may be one 3-D array as well. `shesha.LayerMoments` hold both models, of any number of rows:
+        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are named by number. A model may
+        be one 3-D array as well. `shesha.LayerMoments` hold both models, of any number of rows:
         ``compare_layers(moments, measure)`` gives the measures that are functions of means and products; CKA comes with
         a p-value for each pair, corrected for their number.
     measure : str or function

@@ -74,8 +74,8 @@ def compare_all(
         Number of processes; default: 1. One process already uses all cores through threads; more help measures that do
         not (RTD), and many files.
     seed : int, Generator or None
-        For measures that draw at random, and for the draws of the null: with a representation's content it decides its
-        permutations, so that a stored run goes on with the same null. Calibrated runs of a store need the same number.
+        For measures that draw at random, and for the null. Seed and content decide a representation's permutations, so
+        a resumed run has the same null. Calibrated runs of a store need the same number.
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
         one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the

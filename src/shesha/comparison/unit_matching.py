@@ -53,7 +53,7 @@ def match_units(
         Which rows may take each other's place, as for `shesha.calibrate`. Tokens of one text depend on one another:
         pass the texts as `groups`.
     alpha : float
-        Level of the score, and largest expected share of false pairs among those that are called matched.
+        Level of the score, and largest expected share of false pairs among the matched ones.
     seed : int, Generator or None
 
     Returns

@@ -45,7 +45,7 @@ def compare_within(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> WithinClasses:
-    """Compare two representations of the same rows within each class, beside the null of that class.
+    """Compare two representations of the same rows within each class, with that class's null.
 
     Classes that lie apart make any two representations similar that keep them apart: an integration of batches, say,
     can keep cell types and lose all that is within them. Within a class that help is gone.
@@ -63,9 +63,8 @@ def compare_within(
     blocks : array of shape (n_samples,), optional
         Rows are exchanged within blocks only, such as batches: both representations may know the batch.
     groups : array of shape (n_samples,), optional
-        Rows of a group (a donor) move together. In each class as many rows of every group are drawn as its smallest
-        has, since only equally large groups can take each other's place; groups of fewer than `min_group` rows are
-        left out.
+        Rows of a group (a donor) move together. Only groups of equal size can be permuted, so each class draws as many
+        rows of every group as its smallest has. Groups of fewer than `min_group` rows are left out.
     min_rows : int
         Classes of fewer rows are listed and not compared.
     n_permutations, alpha, confidence, seed

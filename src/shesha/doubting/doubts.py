@@ -20,7 +20,7 @@ from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
-"""Rows below which nothing can be told."""
+"""Fewest rows that doubts can be checked on."""
 _FEWEST_FEATURES = 4
 
 

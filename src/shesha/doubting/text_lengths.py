@@ -16,8 +16,8 @@ NAME = "number of tokens"
 def text_lengths(representations: Any) -> dict[str, Vector]:
     """Return the number of tokens of each row as a covariate; nothing where it is unknown or the same for all.
 
-    Texts of different length differ by that alone: their mean-pooled rows lie nearer a common direction the longer they
-    are. `Activations`, and files that an extraction wrote, record the numbers.
+    Length alone separates texts: the longer a text, the nearer its mean-pooled row to a common direction.
+    `Activations`, and files that an extraction wrote, record the numbers.
 
     Examples
     --------

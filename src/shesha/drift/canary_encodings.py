@@ -63,8 +63,8 @@ def encode_canaries(
     """Encode canary inputs, and again `n` times in batches drawn anew: the nulls of a monitor.
 
     Re-encoding i puts the inputs into random batches of 8, 16, 32 or 64, in turn. So each is padded and multiplied
-    together with others, as a service does with its requests. Each is written when it is finished. The same call goes
-    on where an earlier one stopped, and a larger `n` adds to what is there.
+    together with others, as a service does with its requests. Each is written when it is finished. Rerun the same call
+    to resume; a larger `n` adds more re-encodings.
 
     19 are the fewest for one false alarm in 20 checks, 99 for one in 100.
 

@@ -47,26 +47,27 @@ class DriftMonitor:
     Parameters
     ----------
     reference : array of shape (n_rows, n_features)
-        The canary inputs as encoded by the model in its good state (a table or `NamedRows` also names them), at least 4
-        rows; for `update` a sample of usual inputs. Finite, no zero rows.
+        The canary inputs as encoded by the model in its good state: at least 4 finite rows, none zero. A table or
+        `NamedRows` also names them. For `update`, a sample of usual inputs.
     nulls : array of shape (K, n_rows, n_features) or iterable of matrices, optional
         The same inputs encoded again by the *unchanged* model, under all circumstances that may differ between checks:
-        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without them rows are resampled:
-        that tells whether the drift is above `tolerance` whichever inputs of this kind are taken, and cannot tell what
-        an unchanged model shows.
+        batch sizes, orders, precisions, machines. Their drifts are the noise floor. Without them rows are resampled.
+        This tests whether the drift exceeds `tolerance` for inputs of this kind, but the noise floor of an unchanged
+        model stays unknown.
     labels : array of shape (n_rows,), optional
-        Classes, to be told which moved most.
+        Classes, to report which moved most.
     false_alarm : float, optional
         Share of checks that raise an alert although nothing changed. Default: 0.01. At least 1 / (K + 1).
     run_length : float, optional
-        Instead: one false alarm in so many checks, on average. Evidence adds up over checks, so that small changes that
-        last are found. Needs nulls, 19 at least.
+        Instead: one false alarm in so many checks, on average. Evidence adds up over checks, so small lasting changes
+        are detected. Needs at least 19 nulls.
     measures : names, measures or functions, optional
         The first raises alerts. Default: RDM drift, unbiased CKA (confirms), Procrustes (early) and neighbours.
     tolerance : float, optional
         Drift of the primary measure that raises no alert. Default: 0 with nulls, 0.05 without.
     about : mapping of str to str, optional
-        Circumstances to be recorded: model revision, batch size, ...; a check told others says so.
+        Circumstances to record: model revision, batch size, ...; a check under other circumstances reports the
+        difference.
     n_resamples : int
         Random halves of the rows, where there are no nulls.
     seed : int or None

@@ -14,8 +14,8 @@ class Activations(dict[str, Array]):
     Attributes
     ----------
     info : dict of str to any
-        How they were made, as it stands in the metadata of a file as well: model and weights, inputs, pooling, batch
-        size, precision, order of the inputs, versions.
+        How they were made: model and weights, inputs, pooling, batch size, precision, order of the inputs, versions.
+        The metadata of a file hold the same.
 
     Examples
     --------

@@ -45,19 +45,19 @@ def activations(
         Names of modules, or patterns: ``*`` stands for one part between dots, ``**`` for any number. A name that ends
         in ``:input`` stands for what enters the module. A module that runs twice gives ``name`` and ``name#2``.
     pool : {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        How tokens become a row: their mean, the first or the last of those that are no padding, or the mean of those
-        after the first (a `PoolingWarning` says where a mean is ruled by the first token); ``'gap'`` is the mean
-        of feature maps (n, channels, height, width) over their places. Outputs of shape (n, d) stay as they are. A
-        callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps everything, with NaN
-        in place of padding.
+        How tokens become a row, padding excluded: ``'mean'`` of all, ``'cls'`` (the first), ``'last'``, or ``'later'``
+        (the mean of those after the first). A `PoolingWarning` reports layers whose mean the first token dominates.
+        ``'gap'`` averages feature maps (n, channels, height, width) over positions. Outputs of shape (n, d) stay as
+        they are. A callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps
+        everything, with NaN in place of padding.
     batch_size : int
         Inputs per pass. Results depend on it in their last digits, so it is recorded.
     device : str or torch.device, optional
         Where to run; default: where the model lies.
     out : path, optional
         A .zarr store or a .safetensors file, which is written batch by batch while memory stays flat, and appears when
-        it is whole. A run that was killed goes on where it was (up to a second's work is done again) and refuses
-        another model, other inputs or other options; a file that is whole is returned as it is.
+        it is whole. After an interruption, rerun the same call to resume (up to a second's work is repeated). Another
+        model, other inputs or other options are refused. A complete file is returned as it is.
 
     Returns
     -------

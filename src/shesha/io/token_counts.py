@@ -1,4 +1,4 @@
-"""Numbers of tokens that an extraction recorded beside its arrays."""
+"""Numbers of tokens that an extraction recorded with its arrays."""
 
 from __future__ import annotations
 

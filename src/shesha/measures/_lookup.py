@@ -172,7 +172,7 @@ def _line(measure: Measure) -> dict[str, Any]:
 
 @cache
 def load_entry_points() -> None:
-    """Import what other packages offer; one that cannot be imported is told, and does not stop the others."""
+    """Import what other packages offer; one that cannot be imported gives a warning and does not stop the others."""
     load_marks()
     for _ in import_entry_points(ENTRY_POINTS, "measure"):
         pass

@@ -11,7 +11,7 @@ from shesha.views import Comparisons, RowRanks
 
 FAMILY = "ordinal"
 _LARGE_ERROR = 0.005
-"""Monte-Carlo standard error above which it is said."""
+"""Monte-Carlo standard error above which a note reports it."""
 
 
 def _agreement(a: Comparisons, b: Comparisons) -> float:

@@ -75,7 +75,7 @@ class Measure:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
     remark: Callable[..., str] | None = field(default=None, repr=False)
-    """A function of two views: what of them must be told beside the value, or nothing."""
+    """A function of two views that returns a note on the value, or nothing."""
     expected: Callable[..., float] | None = field(default=None, repr=False)
     """A function of two views: the mean of the value over all permutations of the rows, where a formula gives it."""
     sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
@@ -160,7 +160,7 @@ class Measure:
             return drawn.compare_views(*views), drawn.format_remark(*views)
 
     def format_remark(self, a: View, b: View) -> str:
-        """Say what of two views must be told beside their value; empty where nothing must."""
+        """Return a note on the value of two views; empty if there is none."""
         return "" if self.remark is None else self.remark(a, b)
 
     def compare_views(self, a: View, b: View) -> float:

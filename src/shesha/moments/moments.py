@@ -31,7 +31,7 @@ class Moments:
     Parameters
     ----------
     names : pair of str
-        What the two representations are called.
+        Names of the two representations.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Moments:
             .npy, .zarr and .parquet files, of which rows are read a stretch at a time. Or a single iterable of batches:
             tuples (x, y) or dicts, as a torch `DataLoader` or `dataset.iter(batch_size=...)` hands them out.
         names : pair of str
-            What the two are called.
+            Names of the two.
         state : path, optional
             Write what has been counted to this file now and then, and on Ctrl-C; the same call continues there. The
             file stays, and may be loaded.

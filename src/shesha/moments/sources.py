@@ -63,7 +63,7 @@ def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
 
 
 def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Say what a state belongs to, so that it is not continued with other data: shapes, kinds, files and their age."""
+    """Identify the data of a state by shapes, kinds, files and their age, so it is never continued with other data."""
     return [] if sides is None else [_describe_side(side) for side in sides]
 
 

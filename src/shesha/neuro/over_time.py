@@ -53,7 +53,7 @@ def over_time(
     X : array of shape (n_trials, n_neurons, n_times), or xarray.DataArray
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
     times : array of shape (n_times,), optional
-        What the times are called; default: those of a DataArray, or their numbers.
+        The times in your units; default: those of a DataArray, or their numbers.
     how, metric, normalize, n_splits, n_blocks, min_trials, n_permutations, null, blocks, block_length, alpha, seed
         As for `trial_split`. Pairs of conditions without a distance at some time count as average there.
 

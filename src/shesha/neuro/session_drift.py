@@ -76,10 +76,10 @@ def session_drift(
     """Agreement of sessions in population vectors, rates, tuning and geometry, within and between them.
 
     Population vectors, the responses of all neurons to one condition, differ between sessions if neurons change their
-    rate, their tuning, or both; so the parts are told apart (Deitch et al. 2021): `rate` is the correlation over
-    neurons of the mean response, `tuning` the median over neurons of the correlation over conditions, and `geometry`
-    the rank correlation of the cosine distances between conditions. Each between halves of the trials of two sessions,
-    and within the sessions, so that noise takes the same from both.
+    rate, their tuning, or both. This separates the parts (Deitch et al. 2021): `rate` is the correlation over neurons
+    of the mean response, `tuning` the median over neurons of the correlation over conditions, and `geometry` the rank
+    correlation of the cosine distances between conditions. Each between halves of the trials of two sessions, and
+    within the sessions, so that noise takes the same from both.
 
     A change of `geometry` need not mean a change of tuning: cosine distances weigh neurons by their rates, so a gain
     that differs between neurons changes the geometry although every neuron keeps its tuning. Read `geometry` as a

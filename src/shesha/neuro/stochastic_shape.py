@@ -25,7 +25,7 @@ _FEWEST_TRIALS, _FEWEST_CONDITIONS = 4, 3
 
 @dataclass(frozen=True)
 class StochasticShape(Result):
-    """A distance between two recordings as clouds of trials, beside what each shows against itself."""
+    """A distance between two recordings as clouds of trials, compared with halves of one recording."""
 
     kind: str
     distance: float
@@ -44,7 +44,7 @@ class StochasticShape(Result):
     seed: int | None = None
 
     def __str__(self) -> str:
-        """Print the distance beside those of halves of one recording."""
+        """Print the distance and those of halves of one recording."""
         value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} as it is)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within them"
         text = (

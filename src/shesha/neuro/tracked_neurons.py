@@ -26,7 +26,7 @@ def check_tracked(
     n_neurons : sequence of int, optional
         Neurons of each session.
     names : sequence of str, optional
-        What the sessions are called.
+        Names of the sessions.
 
     Returns
     -------

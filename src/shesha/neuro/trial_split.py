@@ -133,7 +133,7 @@ def trial_split(
     trials_per_half : int, optional
         Take so many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
     min_trials : int
-        Conditions with fewer trials are left out, and told.
+        Conditions with fewer trials are left out and reported.
     n_permutations : int
         Orders of the conditions for the null; 0 for none.
     null : {'shift', 'permute', 'stretches'}

@@ -173,12 +173,12 @@ class Result:
         return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
 
     def _metrics(self, model: str) -> Sequence[Metric]:
-        """Return the numbers of a model that a hub should show; results that have some say so."""
+        """Return the numbers of a model that a hub should show; results that have some override this."""
         kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
         raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
-        """Return the page; results with one of their own say so here."""
+        """Return the page; results with a page of their own override this."""
         from shesha.results.generic_page import generic_page
 
         return generic_page(self)

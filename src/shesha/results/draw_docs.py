@@ -1,4 +1,4 @@
-"""What all pictures of results have in common is said once."""
+"""The documentation that all pictures of results share."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True, kw_only=True)
 class BesideNull(Result):
-    """What a number is worth beside the values that chance gives; NaN where there is no null."""
+    """A number compared with its null distribution; NaN where there is no null."""
 
     null_mean: float = NAN
     """Chance level: the mean of the null."""

@@ -26,7 +26,7 @@ class Kept:
         Their calls return what JSON can hold. A key must name all that decides the result (content of the data,
         options, version of the code).
     meter : Meter, optional
-        Is told what to expect.
+        Receives the expected amount of work.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     Parameters
     ----------
     path : Path
-        The store; the lock is a file beside it that names the process.
+        The store; the lock is a file next to it that names the process.
     wait : bool
         Wait while another process holds the lock, instead of raising StoreError.
 
@@ -29,7 +29,7 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     StoreError
         If another process holds the lock, and `wait` is false.
     OSError
-        If no file can be written beside the store.
+        If no file can be written next to the store.
 
     Examples
     --------

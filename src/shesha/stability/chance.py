@@ -176,7 +176,7 @@ def _describe_null(request: Request) -> str:
 
 
 def _strictest(found: list[Chance]) -> Chance:
-    """Return the null that leaves the least; one that cannot be told leaves nothing."""
+    """Return the null that leaves the least; one that cannot be estimated leaves nothing."""
     return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
 
 

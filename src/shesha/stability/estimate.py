@@ -157,7 +157,7 @@ def _lost(found: Evidence) -> list[str]:
 
 
 def _copies(request: Request) -> tuple[str, ...]:
-    """Say so where rows are copies of others and nobody said what is to be resampled together."""
+    """Warn of duplicated rows if no design says what to resample together."""
     if request.design is not None or not isinstance(request.source, Rows):
         return ()
     rows, n = request.source.sample, request.n_rows

@@ -20,7 +20,7 @@ def load_marks() -> None:
 
 
 def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a group names, and its name; what cannot be imported is told, and does not stop the others."""
+    """Yield what a group names, and its name; what cannot be imported gives a warning and does not stop the others."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=group):

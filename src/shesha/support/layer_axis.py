@@ -113,7 +113,7 @@ def _much_shorter(one: int, other: int) -> bool:
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
     """Return representations by name, every array of three dimensions as its layers.
 
-    A guess is said, as a warning. Anything else passes as it is.
+    A guess gives a warning. Anything else passes as it is.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class GuessedLayersWarning(UserWarning):
 
 
 class GuessedControlsWarning(UserWarning):
-    """Control cells were told by how their label reads, since nobody named it; the message says which."""
+    """Control cells were guessed from their labels, because none were named; the message lists them."""
 
 
 class PoolingWarning(UserWarning):

@@ -37,7 +37,7 @@ class UndirectedRowsError(NotEstimable):
 class Rdm:
     """Distances between rows (a representational dissimilarity matrix), for use instead of features.
 
-    Accepted wherever a representation is; measures that need the features themselves say so.
+    Accepted wherever a representation is; measures that need features refuse it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A score of trials beside what it is in other orders of the trials."""
+"""A score of trials, compared with its values for permuted trials."""
 
 from __future__ import annotations
 

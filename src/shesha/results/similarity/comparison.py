@@ -69,7 +69,7 @@ class Score(BesideNull, BesideRepeats):
 
     @property
     def has_interval(self) -> bool:
-        """Whether the value stands in an interval."""
+        """Whether the value has an interval."""
         return self.interval_low == self.interval_low
 
     @property

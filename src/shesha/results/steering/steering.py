@@ -1,4 +1,4 @@
-"""What steering and probing give: each number beside what shuffled labels give."""
+"""Results of steering and probing, each number with its null under shuffled labels."""
 
 from __future__ import annotations
 
