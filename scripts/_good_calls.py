@@ -70,6 +70,8 @@ class Arguments:
             if parameter.kind == parameter.VAR_KEYWORD:
                 found |= {word: make(self) for word, make in own.items() if word not in found}
                 continue
+            if parameter.kind == parameter.VAR_POSITIONAL:
+                continue
             if name in own:
                 found[name] = own[name](self)
             elif name in FEW and parameter.default is not inspect.Parameter.empty:

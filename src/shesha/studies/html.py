@@ -86,7 +86,7 @@ def _checks(page: Page) -> list[report.Section]:
         return []
     # What could not be computed here comes last: it is most of some tables.
     checks = sorted(page.checks, key=lambda one: VERDICTS.index(one.verdict))
-    title, frame = "Beside the published numbers", _without_empty(checks_table(checks))
+    title, frame = "Comparison with published numbers", _without_empty(checks_table(checks))
     first = ["what", "published", "ours", "verdict", "where"]
     ordered = frame[[name for name in (*first, "why") if name in frame]]
     return [report.Section(title, (as_table(ordered, title),), _CHECKS)]

@@ -81,7 +81,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     for heading, table in page.tables:
         parts += [f"## {heading}", _markdown(table)]
     if page.checks:
-        parts += ["## Beside the published numbers", _markdown(_told(page.checks))]
+        parts += ["## Comparison with published numbers", _markdown(_told(page.checks))]
     parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
     parts += ["## What was run", ran]
     place = folder / "page.md"
