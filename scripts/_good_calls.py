@@ -19,11 +19,11 @@ MODULES = (
     *("shesha.io", "shesha.benchmark", "shesha.benchmark.tests", "shesha.plot"),
 )
 SKIPPED = frozenset(
-    # They mark functions, start long work, or take nothing.
+    # They mark functions, start long work, or take no named arguments.
     {
         *("shesha.measures.measure", "shesha.descriptors.descriptor", "shesha.io.reader"),
         *("shesha.benchmark.run", "shesha.benchmark.tests.register"),
-        "shesha.drift.encode_canaries",
+        *("shesha.drift.encode_canaries", "shesha.cite"),
     }
 )
 FEW = {"n_permutations": 19, "n_bootstrap": 9, "n_draws": 19, "n_splits": 2, "n_rotations": 2, "n_directions": 2}
@@ -69,8 +69,6 @@ class Arguments:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.kind == parameter.VAR_KEYWORD:
                 found |= {word: make(self) for word, make in own.items() if word not in found}
-                continue
-            if parameter.kind == parameter.VAR_POSITIONAL:
                 continue
             if name in own:
                 found[name] = own[name](self)

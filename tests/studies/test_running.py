@@ -246,7 +246,7 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     text = as_html(page)
     assert page.answer[0] in text
     assert page.answer[1].startswith("Of ")
-    (checks,) = [one for one in page.sections if one.title == "Beside the published numbers"]
+    (checks,) = [one for one in page.sections if one.title == "Comparison with published numbers"]
     verdicts = next(one.cells for one in checks.parts[0].columns if one.head == "verdict")
     assert list(verdicts) == sorted(verdicts, key=VERDICTS.index)
     assert text.count("<svg") == sum(part.kind == "drawing" for part in page.numbers)
