@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
+from shesha.results.sources import remember_source
 from shesha.support.entry_points import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
@@ -97,6 +98,7 @@ def descriptor(
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"name must be one that no descriptor has, got {found.name!r}")
         _descriptors[found.name] = found
+        remember_source(found.name, found.reference)
 
         @wraps(function)
         def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures.samples import SampledPairs, SampledRows
+from shesha.results.sources import remember_source
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
@@ -286,13 +287,13 @@ def _as_function(
 
 def register(found: Measure) -> None:
     """Add a measure to the list; a name can be taken once."""
-    names = (found.name, found.function.__name__)
-    for name in names:
+    for name in (names := (found.name, found.function.__name__)):
         taken = _aliases.get(_key(name))
         if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
             raise ValueError(f"name must be one that no measure has, got {name!r}, which {taken} answers to")
     _aliases.update({_key(name): found.name for name in names})
     _measures[found.name] = found
+    remember_source(found.name, found.reference)
 
 
 def registered_measures() -> dict[str, Measure]:
@@ -302,8 +303,7 @@ def registered_measures() -> dict[str, Measure]:
 
 def find_by_alias(text: str) -> Measure | None:
     """Find a measure by its name or its function's name, whatever the case and punctuation."""
-    name = _aliases.get(_key(text))
-    return None if name is None else _measures[name]
+    return _measures.get(_aliases.get(_key(text), ""))
 
 
 def _key(text: str) -> str:

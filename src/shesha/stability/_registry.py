@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
+from shesha.results.sources import remember_source
 from shesha.stability.request import Classes
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
@@ -205,6 +206,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
         if taken is not None and taken.function.__module__ != function.__module__:
             raise ValueError(f"name must be one that no variant has, got {found.name!r}")
         _variants[found.name] = found
+        remember_source(found.name, found.reference)
         return _as_function(found)
 
     return mark

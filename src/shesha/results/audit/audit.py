@@ -211,6 +211,12 @@ class Audit(Result):
         """Go through the lines."""
         return iter(self.representations)
 
+    def sentence(self) -> str:
+        """Return a sentence for a paper: value, interval or chance, p, rows, source and version."""
+        from shesha.results.paper_sentences import audit_sentence
+
+        return audit_sentence(self)
+
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""
         for found in self.representations:
