@@ -137,3 +137,21 @@ def test_distances_are_refused(cells):
 def test_bad_input_is_refused(cells, call, message):
     with pytest.raises(ValueError, match=message):
         call(*cells)
+
+
+def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cells):
+    found = found_in(cells)
+    said = found.sentence()
+    assert said.startswith("before and after: no shared geometry above chance within T by either measure; ")
+    assert "shared geometry within 2 of 3 classes by both measures" in said
+    assert " ".join(str(found).split()).startswith(said)
+    ax = found.plot("CKA")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["B (n = 45)", "NK (n = 30)", "T (n = 45)"]
+    dots = {line.get_label(): line.get_xdata().tolist() for line in ax.get_lines()}
+    assert dots["not above chance"] == [found["T"]["CKA"].value]
+    assert dots["above chance"] == [found[name]["CKA"].value for name in ("B", "NK")]
+    assert dots["chance"] == [one["CKA"].null_mean for one in found]
+    one = found_in(cells, measures=("CKA",))
+    assert "within T by CKA; shared geometry within 2 of 3 classes by CKA." in one.sentence()
+    with pytest.raises(KeyError, match="measure must be one of"):
+        found.plot("gulp")

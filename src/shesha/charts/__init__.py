@@ -6,6 +6,7 @@ from shesha.charts._against_chance import against_chance
 from shesha.charts._agreement import agreement
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._boxes import boxes, legend_of_colours
+from shesha.charts._classes import class_values
 from shesha.charts._curves import chance_band, curves
 from shesha.charts._depth_profile import depth_profile
 from shesha.charts._drift import drift_bars
@@ -25,6 +26,7 @@ __all__ = [
     "agreement",
     "boxes",
     "chance_band",
+    "class_values",
     "curves",
     "depth_profile",
     "drift_bars",

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.results.base import Result
+from shesha.results.base import Result, reaches_level
+from shesha.results.draw_docs import draws_axes
 from shesha.results.similarity.comparison import Comparison, Score
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,45 @@ class WithinClasses(Result):
         """Whether Ctrl-C ended a comparison."""
         return any(one.interrupted for one in (*self.classes.values(), self.whole))
 
+    def sentence(self) -> str:
+        """Say in which classes both share a geometry above chance (corrected over the classes), and in which not."""
+        measures = list(self.corrected)
+        above = {name: sum(self._is_above(measure, name) for measure in measures) for name in self.classes}
+        kept = [name for name, count in above.items() if count == len(measures)]
+        lost = [name for name, count in above.items() if not count]
+        mixed = [name for name in above if name not in kept and name not in lost]
+        by = measures[0] if len(measures) == 1 else _every(len(measures))
+        parts = []
+        if lost:
+            by_none = measures[0] if len(measures) == 1 else _any(len(measures))
+            parts.append(f"no shared geometry above chance within {', '.join(lost)} by {by_none}")
+        if kept:
+            whose = "every class" if len(kept) == len(above) else f"{len(kept)} of {len(above)} classes"
+            parts.append(f"shared geometry within {whose} by {by}")
+        if mixed:
+            parts.append(f"by some measures only within {', '.join(mixed)}")
+        told = "; ".join(parts) or "no class could be compared"
+        return f"{self.first} and {self.second}: {told}."
+
+    def _is_above(self, measure: str, name: str) -> bool:
+        return reaches_level(self.corrected[measure].get(name, float("nan")), _LEVEL)
+
+    @draws_axes
+    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the value of each class with its chance level, by one measure (default: the first)."""
+        from shesha.charts import class_values
+
+        chosen = self.whole.scores[0].measure if measure is None else self.whole[measure].measure
+        scores = [one[chosen] for one in self.classes.values()]
+        return class_values(
+            [f"{name} (n = {self.sizes[name]:,})" for name in self.classes],
+            [one.value for one in scores],
+            [one.null_mean for one in scores],
+            [self._is_above(chosen, name) for name in self.classes],
+            label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
+            ax=ax,
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return a line per class and measure, then the lines of all rows; p-values corrected over classes."""
         import pandas as pd
@@ -61,7 +104,12 @@ class WithinClasses(Result):
         from shesha.report import Column, page_width, table, wrap
 
         width, frame = page_width(), self.to_frame()
-        lines = [f"{self.first} and {self.second}, within {len(self.classes)} classes", ""]
+        lines = [
+            *wrap(self.sentence(), width, hanging=""),
+            "",
+            f"{self.first} and {self.second}, within {len(self.classes)} classes",
+            "",
+        ]
         for measure, part in frame.groupby("measure", sort=False):
             heads = {"rows": "n", "value": "value", "chance": "chance", "calibrated": "calibrated", "p": "p"}
             heads |= {"corrected p": "p_adj"}
@@ -78,6 +126,14 @@ class WithinClasses(Result):
         for text in (_NOTE, f"Not compared: {left}." if left else ""):
             lines += wrap(text, width, hanging="")
         return "\n".join(lines)
+
+
+def _every(n: int) -> str:
+    return "both measures" if n == 2 else f"all {n} measures"
+
+
+def _any(n: int) -> str:
+    return "either measure" if n == 2 else f"any of {n} measures"
 
 
 _ALL = "all rows"
