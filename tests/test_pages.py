@@ -1,6 +1,7 @@
 """What the documentation names is there: functions and commands."""
 
 import re
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 
@@ -93,3 +94,12 @@ def anchors(page):
     """The names under which headings of a page can be reached."""
     titles = HEADING.findall(CODE.sub("", page.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_is_below_a_section_of_the_site():
+    text = (ROOT / "docs" / "_site" / "generated.py").read_text(encoding="utf-8")
+    listed = [name.removeprefix("../") for name in re.findall(r"\.\./[\w./*-]+", text)]
+    docs = ROOT / "docs"
+    pages = [path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")]
+    lost = [page for page in pages if page != "index" and not any(fnmatch(page, pattern) for pattern in listed)]
+    assert lost == []

@@ -24,9 +24,10 @@ SECTIONS = {
     "use": (
         "Guide",
         "One page per capability: what it answers, how to use it, and what can mislead.",
-        "../which_measure ../which_model ../consensus ../calibration ../files ../activations ../single_cells "
-        "../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/leaderboard ../benchmark/cora "
-        "../benchmark/language ../benchmark/vision ../extending ../how_to/* ../command_line ../report gallery/index",
+        "../which_measure ../which_model ../consensus ../calibration ../files ../any_size ../activations "
+        "../single_cells ../neural_recordings ../steering ../monitoring ../benchmark ../benchmark/leaderboard "
+        "../benchmark/cora ../benchmark/language ../benchmark/vision ../extending ../how_to/* ../command_line "
+        "../report gallery/index",
     ),
     "look_up": (
         "Reference",
