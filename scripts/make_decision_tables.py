@@ -20,48 +20,48 @@ LEVEL = 0.05
 CASES = (
     (
         "all of them: images, independent texts, cells of one culture",
-        "nothing: the default",
+        "no option: the default",
         [],
         [{"part": "measures", "data": "independent"}],
     ),
     (
-        "only rows of the same batch, session, cluster",
+        "only rows of the same batch, session or cluster",
         "`blocks=`",
         [{"part": "measures", "data": "clusters of rows", "design": "free"}],
         [{"part": "measures", "data": "clusters of rows", "design": "blocks"}],
     ),
     (
-        "only whole donors, subjects, documents, of equal size",
+        "only whole donors, subjects or documents of equal size",
         "`groups=`",
         [{"data": "20 groups: equal", "design": "free"}, {"data": "20 groups: of four sizes", "design": "free"}],
         [{"data": "20 groups: equal", "design": "groups"}, {"data": "20 groups: of four sizes", "design": "groups"}],
     ),
     (
-        "the same, all of different size",
+        "the same, but of different sizes",
         "`shesha.nulls.equal_groups`, then `groups=`",
         [],
         [{"data": "20 groups: all different", "design": "equal_groups"}],
     ),
     (
         "none: a series with a short memory (AR 0.5, 64 rows)",
-        "`shift=True`; several sessions: with `blocks=`",
+        "`shift=True`; for several sessions also `blocks=`",
         [{"data": "series: 0.5", "design": "free", "n": 64}],
         [{"data": "series: 0.5", "design": "shift"}],
     ),
     (
         "none: a series hardly longer than its memory (AR 0.9, 64 rows)",
-        "more rows: 30 times the memory; else `shift=True`",
+        "more rows (30 times the memory); otherwise `shift=True`",
         [{"data": "series: 0.9", "design": "free", "n": 64}],
         [{"data": "series: 0.9", "design": "shift", "n": 64}],
     ),
     (
-        "all, but both depend on a known batch or number",
-        "`covariates=`: taken out of the score and of its null",
+        "all, but both sides depend on a known batch or number",
+        "`covariates=`: removed from the score and kept out of its null",
         [],
         [{"data": "a known batch", "design": "covariates"}, {"data": "a known number", "design": "covariates"}],
     ),
     (
-        "rows of about the same depth, length, age",
+        "only rows of about the same depth, length or age",
         "`within=`",
         [{"data": "a number: 0.3", "design": "free"}],
         [{"data": "a number: 0.3", "design": "within"}],
@@ -92,7 +92,7 @@ def designs() -> list[str]:
     rows = rows[rows["truth"] == "nothing"]
     dependent = rows["data"] == "clusters of rows"
     rows.loc[(rows["part"] == "measures") & ~dependent, "data"] = "independent"
-    head = ["rows that could swap", "say", "false alarms without", "false alarms with it"]
+    head = ["rows that could swap", "use", "false alarms without it", "false alarms with it"]
     return [
         markdown_table(head, []),
         *(markdown_line([case, say, rate(rows, free), rate(rows, told)]) for case, say, free, told in CASES),
@@ -104,9 +104,9 @@ def depth() -> str:
     rows = rows[(rows["aggregate"] == "max") & (rows["kinship"] == 0)]
     deepest = rows[rows["layers"] == rows["layers"].max()]
     return (
-        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers is above its own "
-        f"chance in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models, the maximum above that of maxima in "
-        f"{(rows['p_value'] <= LEVEL).mean():.1%}"
+        f"the best pair of {deepest['layers'].iloc[0]} x {deepest['layers'].iloc[0]} unrelated layers exceeds its own "
+        f"chance in {(deepest['best_alone_p'] <= LEVEL).mean():.0%} of models; the maximum exceeds the chance of "
+        f"maxima in {(rows['p_value'] <= LEVEL).mean():.1%}"
     ).replace("%", " %")
 
 
@@ -115,9 +115,9 @@ def intervals() -> list[str]:
     lines = []
     for title, data, told in (
         ("independent rows", "Gaussian", "-"),
-        ("each row twice, not told", "each row twice", "-"),
+        ("each row twice, undeclared", "each row twice", "-"),
         ("the same, `groups=`", "each row twice", "groups="),
-        ("10 donors of 20 rows, not told", "10 donors", "-"),
+        ("10 donors of 20 rows, undeclared", "10 donors", "-"),
         ("the same, `groups=`", "10 donors", "groups="),
     ):
         chosen = rows[(rows["data"] == data) & (rows["told"] == told) & (rows["feature_split runs"] != "")]
@@ -125,7 +125,7 @@ def intervals() -> list[str]:
         held = (chosen["feature_split 95%"].astype(float) * runs).sum() / runs.sum()
         text = f"{100 * held:.0f} % of {int(runs.sum())}"
         lines.append(markdown_line([title, f"**{text}**" if held < 0.9 else text]))
-    return [markdown_table(["feature split of", "95 % intervals that hold"], []), *lines]
+    return [markdown_table(["feature split of", "95 % intervals that contain the mean"], []), *lines]
 
 
 def ranks() -> list[str]:
