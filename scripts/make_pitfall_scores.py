@@ -33,10 +33,10 @@ N_SHARED = 6
 MANY = 0.2
 """Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
 READING = """\
-Drift and donors are the worst: no score resists them, and they look like a strong, significant result. Width and
-few rows raise values without raising alarms: a test takes them away, a raw number does not. A far row makes CKA and
-Procrustes 1 and leaves ranks alone; a rogue dimension hides what is shared from every score (SVCCA rises for no
-reason); an offset blinds neighbours by cosine."""
+Drift and donors are the worst: they affect every score, and look like a strong, significant result. Width and
+few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to 1 and leaves ranks
+unchanged. A rogue dimension hides the shared part from every score (SVCCA rises for no reason). A common offset hides
+neighbours by cosine."""
 Pair = tuple[np.ndarray, np.ndarray]
 Data = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 """X, Y, and what is told of the rows."""
@@ -124,8 +124,8 @@ TRAPS = (
     Trap("anisotropy: an offset that all rows share", "columns centred", offset, each(centred)),
     Trap("a rogue dimension of 30 times the spread", "columns standardised", rogue, each(standardised)),
     Trap("one row 60 times as long, in both", "without that row", far, each(lambda X: np.delete(X, FAR, axis=0))),
-    Trap("few rows: 12", "chance beside the number (`--calibrate`)", changes=False, size=(12, D)),
-    Trap("width: 256 features", "chance beside the number; `unbiased CKA`", changes=False, size=(N, 256)),
+    Trap("few rows: 12", "report the chance level (`--calibrate`)", changes=False, size=(12, D)),
+    Trap("width: 256 features", "report the chance level; use `unbiased CKA`", changes=False, size=(N, 256)),
     Trap("each row twice", "one of each", twice, each(lambda X: X[: N // 2])),
     Trap(
         "dependent rows: 20 donors of 10 cells",
@@ -196,16 +196,17 @@ def section(lines: dict[Trap, Line], n_seeds: int) -> str:
     return "\n".join(
         [
             BEGIN,
-            f"{N} rows x {D} features unless the line says otherwise, medians of {n_seeds} draws",
-            "(`python scripts/make_pitfall_scores.py`). **Nothing is shared**: X and Y are noise, and so is X alone.",
-            f"Bold: called above chance at 5 % in more than {100 * MANY:.0f} % of draws, rows exchanged freely. Last:",
-            "how often each of the eight is called so after the remedy, lowest to highest.",
+            f"Scores are medians of {n_seeds} draws of {N} rows x {D} features, unless the line says otherwise",
+            "(`python scripts/make_pitfall_scores.py`). **Nothing is shared** in this table: X and Y are noise.",
+            f"A score is bold if it is above chance at 5 % in more than {100 * MANY:.0f} % of draws, with rows "
+            "permuted freely. The last column\ngives this rate after the remedy, from the lowest to the highest "
+            "of the eight scores.",
             "",
             markdown_table(["trap", *SCORES, "use", "alarms after"], []),
             *shut,
             "",
-            "**Much is shared**: six directions, two thirds of the variance of each feature, which X and Y see through",
-            f"mixtures of their own; medians of {N_SHARED} draws. What the trap makes of it, and what is found again.",
+            "**Much is shared** in this table: six directions with two thirds of the variance of each feature. X and Y "
+            f"mix\nthem differently. Scores are medians of {N_SHARED} draws, with the trap and after the remedy.",
             "",
             markdown_table(["trap", *SCORES], []),
             *shared,
@@ -249,13 +250,13 @@ def group_sizes() -> str:
         lines.append(markdown_line([str(size), *numbers, f"{(found['p'] <= 0.05).sum()} of {len(found)}"]))
     return "\n".join(
         [
-            "**Group size** is a trap for coherence: 20 groups of cells that nothing moved, 50 features, 1,000",
-            "controls; medians. Read *unbiased*, or the p-value beside control cells that pose as the group.",
+            "**Group size** is a trap for coherence. The table has medians of 20 groups of cells without an effect, "
+            "with 50 features\nand 1,000 controls. Use *unbiased*, or the p-value from null groups of control cells.",
             "",
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
             "",
-            "The groups share their controls, so that small p-values come together; over many draws [they keep their",
+            "The groups share their controls, so small p-values occur together. Over many draws, [p-values keep their",
             "level](coherence_rates.md).",
         ]
     )

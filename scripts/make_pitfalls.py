@@ -375,22 +375,26 @@ def main() -> None:
     parts = [
         HEAD,
         scores_of_each(),
-        f"## Twenty traps\n\n{N} rows x {D} features unless said otherwise, {asked.seeds} samples of each; medians. ",
-        f"In {right} of {len(TRAPS)} traps\nthe planted cause comes first in most samples.\n\n",
+        f"## Twenty traps\n\nThe table has medians of {asked.seeds} samples of {N} rows x {D} features, "
+        "unless it says otherwise. ",
+        f"In {right} of {len(TRAPS)} traps\nthe planted cause is the first doubt in most samples.\n\n",
         markdown_table(
             ["what is planted", "a naive score", "the first doubt, in how many samples", "left after the advice"], []
         ),
         "\n",
         "\n".join(line for line, _ in traps),
-        f"\n\n## Clean data\n\nShare of {asked.runs} samples that raise any doubt, and which. ",
-        "Counts of 8 features do point the same way (mean cosine about 0.8):\ntheir offset is real.\n\n",
+        f"\n\n## Clean data\n\nThe table has the share of {asked.runs} samples that raise any doubt, and which. ",
+        "Counts of 8 features have a common offset\n(mean cosine about 0.8), so this doubt is correct.\n\n",
         markdown_table(["rows", *(f"{n} x {d}" for n, d in SIZES)], []),
         "\n",
         "\n".join(clean),
         "\n",
     ]
     if real:
-        parts += ["\n## Real data\n\nThe feature split, what is doubted (with effects), and what is left.\n\n"]
+        parts += [
+            "\n## Real data\n\nThe table has the feature split, the doubts with their effects, "
+            "and the score after the remedy.\n\n"
+        ]
         parts += [markdown_table(["data", "feature split", "doubts", "left"], []), "\n", "\n".join(real), "\n"]
     write_text(asked.out, "".join(parts))
 
