@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.io import UnreadableFileError, _format, open_file, read, read_labels, reader
+from shesha.io import UnreadableFileError, formats, open_file, read, read_labels, reader
 
 LAYERS = np.arange(60.0).reshape(10, 2, 3)
 
@@ -14,7 +14,7 @@ LAYERS = np.arange(60.0).reshape(10, 2, 3)
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """Whatever a test marks is gone after it."""
-    monkeypatch.setattr(_format, "_own", dict(_format._own))
+    monkeypatch.setattr(formats, "_own", dict(formats._own))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 import shesha
 from shesha.kernels.distances import PANEL
-from shesha.stability.request import Classes
+from shesha.stability.class_labels import Classes
 from shesha.stability.scores.class_separation import ratios
 from shesha.views import Representation, Standard
 

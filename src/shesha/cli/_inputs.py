@@ -103,7 +103,7 @@ def hold_directories(files: Sequence[Path]) -> bool:
 def first_file(files: Sequence[Path]) -> Path:
     """Return the first file, of a directory the first in it: where columns of labels are looked for."""
     from shesha.comparison.index import is_folder
-    from shesha.io.readers import formats
+    from shesha.io.formats import formats
 
     if not is_folder(files[0]):
         return files[0]

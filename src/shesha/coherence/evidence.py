@@ -10,6 +10,7 @@ from shesha.coherence.block_sums import Parts
 from shesha.coherence.layout import Layout
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.scores import NO_DIRECTION
+from shesha.coherence.shift_summary import Shifts
 from shesha.coherence.standard_errors import control_variances, row_variances
 from shesha.support.types import Index, Matrix, Vector
 
@@ -32,26 +33,6 @@ class Evidence:
     spread: Vector
     cosines: Vector
     """Cosine of each row with the mean shift of its group; NaN outside all groups and for zero shifts."""
-
-
-@dataclass(frozen=True)
-class Shifts:
-    """Summaries of the shifts of the rows that scores depend on."""
-
-    mean: Matrix
-    """Mean shift of each group."""
-    size: Vector
-    """Its length; NaN without a direction."""
-    inverse: Vector
-    """One over the length of each row's shift; 0 without a direction."""
-    cosine: Vector
-    """Of each row, to the mean shift."""
-    units: Matrix
-    """Sum of the unit shifts of each group."""
-    directed: Vector
-    """Number of rows of each group whose shift has a direction; NaN for fewer than two."""
-    mean_cosine: Vector
-    pairwise: Vector
 
 
 def evidence(rows: RowPieces, layout: Layout, *, centred: bool = True) -> Evidence:

@@ -6,16 +6,12 @@ derivative of the score with respect to its weight; the variance of the score is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.block_sums import Parts
+from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
-
-if TYPE_CHECKING:
-    from shesha.coherence.evidence import Shifts
 
 _HELD_CONTROLS = 4096
 """Most controls used for the error of their mean; of more, evenly spaced ones."""

@@ -24,8 +24,8 @@ from shesha.comparison.sources import (
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.arrow import is_dataset
+from shesha.io.formats import formats
 from shesha.io.paths import join_names, require_existing
-from shesha.io.readers import formats
 from shesha.io.representation_names import full_name
 from shesha.runs import ResultStore
 from shesha.support.layer_axis import LayerAxis

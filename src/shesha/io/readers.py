@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,41 +11,19 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.inputs import validation as check
-from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._arrays import npy_arrays, npz_arrays
-from shesha.io._format import Format, array_format, registered_formats, table_format
+from shesha.io._format import Format
 from shesha.io._labels import read_lines
 from shesha.io._stored_array import Contents
-from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._unsupported_formats import how_to_convert
-from shesha.io._zarr import labels_of_zarr, open_zarr
-from shesha.io.arrow import is_dataset, labels_of_dataset, open_dataset, open_parquet
+from shesha.io.arrow import is_dataset
+from shesha.io.formats import formats
 from shesha.io.paths import require_existing, require_file
-from shesha.io.safetensors import safetensors_arrays
 from shesha.io.token_counts import ReadArrays, shared_token_counts
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.types import Array
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 Reader = TypeVar("Reader")
-
-FORMATS: dict[str, Format] = {
-    ".npy": array_format(npy_arrays),
-    ".npz": array_format(npz_arrays),
-    ".safetensors": array_format(safetensors_arrays),
-    ".parquet": Format(lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet),
-    ".arrow": Format(labels_of_dataset, open_dataset),
-    ".csv": table_format(partial(csv_table, separator=",")),
-    ".tsv": table_format(partial(csv_table, separator="\t")),
-    ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
-    ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
-}
-"""The formats that ship, by the ending of a file's name."""
-
-
-def formats() -> dict[str, Format]:
-    """Return all formats by ending, including marked ones."""
-    return FORMATS | registered_formats()
 
 
 def _locate(

@@ -8,7 +8,7 @@ from shesha.report._columns import columns
 from shesha.report._fingerprint import fingerprint
 from shesha.report._markdown import markdown_line, markdown_table
 from shesha.report._tables import Column, Strip, table
-from shesha.report._width import page_width
+from shesha.report._wrapping import page_width, wrap
 from shesha.report.html import as_fragment, as_html
 from shesha.report.model_card import Metric, as_card
 from shesha.report.page import Page
@@ -27,7 +27,7 @@ from shesha.report.sections import (
     Text,
     texts,
 )
-from shesha.report.text import as_text, wrap
+from shesha.report.text import as_text
 
 __all__ = [
     "CHANGES",

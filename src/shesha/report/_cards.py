@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from inspect import Parameter
 from typing import Any
 
-from shesha.report._width import page_width
-from shesha.report.text import wrap
+from shesha.report._wrapping import page_width, wrap
 
 CHANGES = {
     "affine": "any invertible affine map",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Literal
 
-from shesha.report.text import wrap
+from shesha.report._wrapping import wrap
 
 _GAP = "  "
 

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from shesha.report._width import page_width
-
-if TYPE_CHECKING:
-    from shesha.report.sections import Part, Section
-
-
-def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
-    """Break a text between words; what is longer than a line, such as a path, stays whole.
-
-    Examples
-    --------
-    >>> wrap("halves of the features agree", 16)
-    ['halves of the', '  features agree']
-    """
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+from shesha.report._tables import table
+from shesha.report._wrapping import page_width, wrap
+from shesha.report.sections import Either, Explained, Item, Lines, Part, Point, Section, Table, Text
 
 
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:
@@ -51,10 +30,6 @@ def _section(one: Section, width: int) -> str:
 
 
 def _lines(part: Part, width: int) -> list[str]:
-    # Tables wrap their heads with this module.
-    from shesha.report._tables import table
-    from shesha.report.sections import Either, Explained, Item, Lines, Point, Table, Text
-
     match part:
         case Text():
             return wrap(part.text, width, hanging=part.hanging)

@@ -3,9 +3,9 @@
 from shesha.stability._cards import card
 from shesha.stability._registry import Variant, registered_variants, stability
 from shesha.stability.chance import chance
+from shesha.stability.class_labels import Classes
 from shesha.stability.dispatch import shesha
 from shesha.stability.estimate import estimate
-from shesha.stability.request import Classes
 from shesha.stability.scores.class_separation import class_separation_ratio
 from shesha.stability.scores.discriminant import lda_stability, lda_subspace_stability
 from shesha.stability.scores.encoder import encoder_stability

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.designs import exchange
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.group_halves import group_kinds
+from shesha.stability._registry import Variant
+from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Labels, Matrix, Vector
+from shesha.support.types import Index, Matrix, Vector
 from shesha.views import Rdm, Rows
-
-if TYPE_CHECKING:
-    from shesha.stability._registry import Variant
-
-
-@dataclass(frozen=True)
-class Classes:
-    """Class labels: a code from 0 for each row, and the names that the codes stand for."""
-
-    codes: Labels
-    names: NDArray[Any]
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, those without a row among them."""
-        return len(self.names)
-
-    @cached_property
-    def members(self) -> list[Index]:
-        """Rows of each class."""
-        return [np.flatnonzero(self.codes == code) for code in range(self.n_classes)]
-
-    @property
-    def present(self) -> list[Index]:
-        """Rows of each class that has any."""
-        return [own for own in self.members if len(own)]
-
-    def take(self, rows: Index) -> Classes:
-        """Labels of some rows, or of the rows in another order."""
-        return Classes(self.codes[rows], self.names)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import numpy as np
 
 from shesha.kernels import class_statistics, label_shuffles
 from shesha.kernels.discriminant import overlaps
+from shesha.stability.class_labels import Classes
 from shesha.stability.nulls import label_permutations
-from shesha.stability.request import RESAMPLING, Classes, Evidence, Request
+from shesha.stability.request import RESAMPLING, Evidence, Request
 from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Index, Matrix, Vector

@@ -7,8 +7,8 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.discriminant import overlaps
 from shesha.stability._registry import stability
+from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_scores import estimate_lda
-from shesha.stability.request import Classes
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable

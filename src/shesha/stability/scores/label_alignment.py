@@ -8,9 +8,9 @@ from shesha.kernels import ranks
 from shesha.kernels.class_statistics import class_variance_share, mean_separation
 from shesha.kernels.distances import Metric
 from shesha.stability._registry import stability
+from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_alignment import NOTHING_TO_RANK, estimate_alignment, label_distances
 from shesha.stability.estimators.label_scores import estimate_variance_ratio, estimate_zscore
-from shesha.stability.request import Classes
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views import Plain, Standard

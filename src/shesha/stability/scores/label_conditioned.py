@@ -12,9 +12,10 @@ from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.nulls.group_halves import draw_class_halves
 from shesha.stability._registry import stability
+from shesha.stability.class_labels import Classes
 from shesha.stability.estimators.label_scores import mean_score
 from shesha.stability.nulls import label_permutations
-from shesha.stability.request import RESAMPLING, Classes, Evidence, Request
+from shesha.stability.request import RESAMPLING, Evidence, Request
 from shesha.support.progress import track
 from shesha.support.seeds import generator, spawn
 from shesha.support.types import Index, Mask, Matrix, Seed, Vector

@@ -1,0 +1,27 @@
+"""Summaries of the shifts of each group's rows away from the controls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shesha.support.types import Matrix, Vector
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Summaries of the shifts of the rows that scores depend on."""
+
+    mean: Matrix
+    """Mean shift of each group."""
+    size: Vector
+    """Its length; NaN without a direction."""
+    inverse: Vector
+    """One over the length of each row's shift; 0 without a direction."""
+    cosine: Vector
+    """Of each row, to the mean shift."""
+    units: Matrix
+    """Sum of the unit shifts of each group."""
+    directed: Vector
+    """Number of rows of each group whose shift has a direction; NaN for fewer than two."""
+    mean_cosine: Vector
+    pairwise: Vector

@@ -1,0 +1,100 @@
+"""The table of file formats by ending, and the mark for formats of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.io._anndata import labels_of_h5ad, open_h5ad
+from shesha.io._arrays import npy_arrays, npz_arrays
+from shesha.io._format import Format, array_format, table_format
+from shesha.io._stored_array import StoredArray
+from shesha.io._tables import csv_table, labels_of_table, parquet_table
+from shesha.io._zarr import labels_of_zarr, open_zarr
+from shesha.io.arrow import labels_of_dataset, open_dataset, open_parquet
+from shesha.io.paths import UnreadableFileError, reading
+from shesha.io.safetensors import safetensors_arrays
+from shesha.support.arrays import to_host
+from shesha.support.entry_points import load_marks
+
+Read = Callable[[Path], Mapping[str, ArrayLike]]
+F = TypeVar("F", bound=Read)
+
+FORMATS: dict[str, Format] = {
+    ".npy": array_format(npy_arrays),
+    ".npz": array_format(npz_arrays),
+    ".safetensors": array_format(safetensors_arrays),
+    ".parquet": Format(lambda path, column: labels_of_table(path, parquet_table(path), column), open_parquet),
+    ".arrow": Format(labels_of_dataset, open_dataset),
+    ".csv": table_format(partial(csv_table, separator=",")),
+    ".tsv": table_format(partial(csv_table, separator="\t")),
+    ".h5ad": Format(labels_of_h5ad, lambda path, keys, *_: open_h5ad(path, keys)),
+    ".zarr": Format(labels_of_zarr, lambda path, keys, _, layer_axis: open_zarr(path, keys, layer_axis), folder=True),
+}
+"""The formats that ship, by the ending of a file's name."""
+
+
+def formats() -> dict[str, Format]:
+    """Return all formats by ending, including marked ones."""
+    return FORMATS | registered_formats()
+
+
+_own: dict[str, tuple[Read, Format]] = {}
+
+
+def reader(ending: str) -> Callable[[F], F]:
+    """Mark a function as the reader of a file ending; all functions that take files then use it.
+
+    Parameters
+    ----------
+    ending : str
+        What the names of the files end in, such as '.mat'; an ending can be taken once.
+
+    Returns
+    -------
+    decorator
+        For a function of a path that returns arrays by name: those of two dimensions are representations, those of
+        three hold layers, those of one may be labels. Whatever it raises becomes an `UnreadableFileError` that names
+        the file. It must not unpickle.
+
+    Examples
+    --------
+    >>> reader(".npy")(np.load)
+    Traceback (most recent call last):
+    ValueError: ending must not be that of another format, got '.npy'
+    """
+    if not isinstance(ending, str):
+        raise TypeError(f"ending must be text such as '.mat', got {ending!r}")
+    if Path(f"x{ending}").suffix != ending or ending != ending.lower() or len(ending) < 2:
+        raise ValueError(f"ending must be a dot and lower-case letters or digits, such as '.mat', got {ending!r}")
+
+    def mark(function: F) -> F:
+        taken = _own.get(ending)
+        if ending in FORMATS or (taken is not None and taken[0].__module__ != function.__module__):
+            raise ValueError(f"ending must not be that of another format, got {ending!r}")
+        _own[ending] = function, array_format(partial(_describe, function))
+        return function
+
+    return mark
+
+
+def registered_formats() -> dict[str, Format]:
+    """Marked formats by ending, including those of other packages."""
+    load_marks()
+    return {ending: found for ending, (_, found) in _own.items()}
+
+
+def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
+    """Read a file whole, and describe its arrays as those of files are that need not be read whole."""
+    with reading(path):
+        found = function(path)
+        arrays = {name: to_host(array) for name, array in found.items()}
+    for name in arrays:
+        if not isinstance(name, str):
+            raise UnreadableFileError(f"{path} must hold arrays by names that are text, got {name!r}")
+    return {name: StoredArray(array.shape, array.dtype, partial(np.asarray, array)) for name, array in arrays.items()}

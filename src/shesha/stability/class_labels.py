@@ -1,0 +1,39 @@
+"""Class labels of rows: a code per row, and the names of the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.support.types import Index, Labels
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Class labels: a code from 0 for each row, and the names that the codes stand for."""
+
+    codes: Labels
+    names: NDArray[Any]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without a row among them."""
+        return len(self.names)
+
+    @cached_property
+    def members(self) -> list[Index]:
+        """Rows of each class."""
+        return [np.flatnonzero(self.codes == code) for code in range(self.n_classes)]
+
+    @property
+    def present(self) -> list[Index]:
+        """Rows of each class that has any."""
+        return [own for own in self.members if len(own)]
+
+    def take(self, rows: Index) -> Classes:
+        """Labels of some rows, or of the rows in another order."""
+        return Classes(self.codes[rows], self.names)
