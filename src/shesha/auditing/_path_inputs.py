@@ -1,4 +1,4 @@
-"""Whether the input is files, without importing readers."""
+"""Check whether inputs are paths, without importing readers."""
 
 from __future__ import annotations
 

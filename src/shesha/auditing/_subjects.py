@@ -1,4 +1,4 @@
-"""The subjects of an audit by name: arrays, and arrays of files that are opened when needed."""
+"""Representations to audit, by name: arrays, or arrays in files that are opened when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two kinds of work of a run, as functions that any process can call: train one model, compare some pairs."""
+"""The two tasks of a worker: train one model, or compare some pairs."""
 
 from __future__ import annotations
 

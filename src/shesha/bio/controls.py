@@ -1,4 +1,4 @@
-"""Which labels are controls: named, or recognised by their text in the three stages of the paper (12.3)."""
+"""Find the control labels: by name, or by their text in the paper's three stages (12.3)."""
 
 from __future__ import annotations
 

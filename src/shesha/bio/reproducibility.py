@@ -1,4 +1,4 @@
-"""The documented split-half reproducibility: do two halves of a perturbation's cells move alike?"""
+"""The documented split-half reproducibility of a perturbation's mean shift."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported of a grid of layers: one number."""
+"""Aggregates of a grid of layer pairs into one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings where rows depend on one another and nobody said so, or where a design does not hold."""
+"""Warnings about dependent rows without a declared design, and about designs that do not hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of a grid of layers under permutations of the rows, by a measure or a function of one's own."""
+"""Scores of a grid of layers under permutations of the rows."""
 
 from __future__ import annotations
 

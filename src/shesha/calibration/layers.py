@@ -1,4 +1,4 @@
-"""The best of many layer pairs, compared with the best by chance."""
+"""Calibrate the best of many layer pairs against the best by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many pairs, each with its null, corrected for their number."""
+"""Calibrate many pairs, with p-values corrected for their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about a pair that stands with its null, and the warnings that name the remedy."""
+"""Doubts about a calibrated pair, and warnings that name the remedy."""
 
 from __future__ import annotations
 

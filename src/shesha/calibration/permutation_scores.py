@@ -1,4 +1,4 @@
-"""Scores under permutations: the views are made once, and only relabelled for each draw."""
+"""Scores under permutations: views are built once and relabelled for each draw."""
 
 from __future__ import annotations
 

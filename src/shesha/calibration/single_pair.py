@@ -1,4 +1,4 @@
-"""One similarity with its null."""
+"""Calibrate one similarity against its permutation null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is calibrated: checked data, and their scores under permutations by a measure or a function of one's own."""
+"""Checked data for calibration, and their scores under permutations."""
 
 from __future__ import annotations
 

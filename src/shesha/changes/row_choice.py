@@ -1,4 +1,4 @@
-"""The examined rows, and their names."""
+"""Choose the rows to examine, and name them."""
 
 from __future__ import annotations
 

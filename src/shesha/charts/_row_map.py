@@ -1,4 +1,4 @@
-"""Rows in a plane, and where they went."""
+"""Rows in a plane, with lines to their new positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application, and what every command does with defaults, notes and errors."""
+"""The command-line application: defaults, notes and errors that all commands share."""
 
 from __future__ import annotations
 

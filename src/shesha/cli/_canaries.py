@@ -1,4 +1,4 @@
-"""Canary inputs that the command encodes itself, from a model and a file of texts."""
+"""Encode canary inputs on the command line, from a model and a file of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `shesha compare` does with representations, by how many there are and what is asked of them."""
+"""Modes of `shesha compare`, by the number of representations and the options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults of options that a project keeps in a file: `shesha.toml`, or `[tool.shesha]` of `pyproject.toml`.
+"""Defaults of options from `shesha.toml` or `[tool.shesha]` of `pyproject.toml`.
 
     seed = 1                 # every command that has the option
     [audit]

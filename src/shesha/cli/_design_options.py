@@ -1,4 +1,4 @@
-"""Options that say which rows may take each other's place, for every command that permutes rows."""
+"""Design options (`--groups`, `--blocks`, ...) of every command that permutes rows."""
 
 from __future__ import annotations
 

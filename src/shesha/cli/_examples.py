@@ -1,4 +1,4 @@
-"""Examples that end the help of each command: real lines, to be copied."""
+"""Examples at the end of each command's help."""
 
 from __future__ import annotations
 

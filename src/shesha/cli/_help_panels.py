@@ -1,4 +1,4 @@
-"""Help in panels: the options that most people need first, the others by subject, rare ones behind `--help-all`."""
+"""Help in panels: common options first, others by subject, rare ones behind `--help-all`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share of reading representations."""
+"""Read representations and labels for the commands."""
 
 from __future__ import annotations
 

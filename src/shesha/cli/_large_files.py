@@ -1,4 +1,4 @@
-"""Two files that do not fit the memory: `shesha compare` sums over their rows in one pass, or samples some of them."""
+"""`shesha compare` of two files beyond memory: sums over rows in one pass, or samples."""
 
 from __future__ import annotations
 

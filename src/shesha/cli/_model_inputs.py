@@ -1,4 +1,4 @@
-"""What the commands that read models share: from a name and texts to representations."""
+"""Representations of a model's layers from its name and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `shesha monitor` writes besides verdicts: the summary of a job, and earlier checks."""
+"""Text output of `shesha monitor` other than verdicts: summaries and earlier checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions call their arguments, in the words of the command line."""
+"""Command-line names of function arguments, for messages."""
 
 from __future__ import annotations
 

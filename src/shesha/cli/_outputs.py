@@ -1,4 +1,4 @@
-"""What the commands share of writing: refused before the long work where it cannot be, whole or not at all."""
+"""Output files of the commands: checked before the work, written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in files: a line each, or a column of a table."""
+"""Texts from files: one per line, or a column of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha bench`: which measure of similarity to trust?"""
+"""`shesha bench`: run the benchmark of similarity measures."""
 
 from __future__ import annotations
 

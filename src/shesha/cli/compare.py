@@ -1,4 +1,4 @@
-"""`shesha compare`: how similar are the representations in files?"""
+"""`shesha compare`: the similarity of representations in files."""
 
 from __future__ import annotations
 

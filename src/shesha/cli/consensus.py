@@ -1,4 +1,4 @@
-"""`shesha consensus`: which shape do representations share, and which lie apart?"""
+"""`shesha consensus`: the shared shape of several representations, and outliers from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha demo`: four questions, asked of the network that ships with the library."""
+"""`shesha demo`: four questions about the network that ships with the library."""
 
 from __future__ import annotations
 

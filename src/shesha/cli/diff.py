@@ -1,4 +1,4 @@
-"""`shesha diff`: which layers did a change of a model change, and is it beyond noise?"""
+"""`shesha diff`: the layers that changed between two versions of a model, beyond noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha doctor`: what this installation is made of, and what is wrong with it."""
+"""`shesha doctor`: check this installation."""
 
 from __future__ import annotations
 

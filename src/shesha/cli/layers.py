@@ -1,4 +1,4 @@
-"""`shesha layers`: do two models have layers that match, beyond the best match that chance gives?"""
+"""`shesha layers`: matching layers of two models, compared with the best match by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha bench submit` and `shesha bench leaderboard`: results to share, and the table of all."""
+"""`shesha bench submit` and `shesha bench leaderboard`: share results, and rank all of them."""
 
 from __future__ import annotations
 

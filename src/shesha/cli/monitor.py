@@ -1,4 +1,4 @@
-"""`shesha monitor`: is the model still the one that made the reference?"""
+"""`shesha monitor`: check a deployed model against its reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha rank`: which model explains data best?"""
+"""`shesha rank`: rank models by how well they explain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shesha study`: the papers' experiments, one command each, compared with the published numbers."""
+"""`shesha study`: run the papers' experiments and compare with the published numbers."""
 
 from __future__ import annotations
 

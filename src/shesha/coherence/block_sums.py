@@ -1,4 +1,4 @@
-"""Counts and sums over parts; a part is the rows of a group in one block."""
+"""Counts and sums of the rows of each group within each block."""
 
 from __future__ import annotations
 

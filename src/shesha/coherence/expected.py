@@ -1,4 +1,4 @@
-"""Expected coherence of pure noise in closed form: the reason for a chance level."""
+"""Expected coherence of pure noise, in closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coherence of paired differences: two texts that differ in one thing, a donor before and after."""
+"""Coherence of paired differences, such as before and after within a donor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows read in pieces, dense or sparse, in memory or on disk, for sums over groups and products."""
+"""Rows read in chunks, dense or sparse, from memory or disk."""
 
 from __future__ import annotations
 

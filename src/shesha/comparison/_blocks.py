@@ -1,4 +1,4 @@
-"""Pairs in blocks: the views of a block's representations are made once, few are in memory, every block is kept."""
+"""Compare pairs block by block, so that few views are in memory and each block is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing with evidence: each score is handed out as soon as it is known, then again with what is added to it."""
+"""Comparison with chance levels and intervals, reported score by score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far other rows would move a score: its spread over random subsets of the rows."""
+"""Intervals of similarities from random subsets of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One null for every pair of many representations: what is asked for, drawn, and written into the scores."""
+"""One permutation null for all pairs of many representations."""
 
 from __future__ import annotations
 

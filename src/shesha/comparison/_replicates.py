@@ -1,4 +1,4 @@
-"""Representations that were measured several times: how far their noise lets any value come."""
+"""Noise ceilings of representations with replicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pair of many representations, on any workers: kept as it comes, taken up where an earlier run ended."""
+"""Comparisons of all pairs on any workers, stored as they finish, and resumed."""
 
 from __future__ import annotations
 

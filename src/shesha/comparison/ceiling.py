@@ -1,4 +1,4 @@
-"""How close any model can come to a representation that is noisy."""
+"""The noise ceiling of a similarity to a noisy representation."""
 
 from __future__ import annotations
 

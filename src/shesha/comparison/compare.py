@@ -1,4 +1,4 @@
-"""Two representations, by several measures."""
+"""Compare two representations by several measures."""
 
 from __future__ import annotations
 

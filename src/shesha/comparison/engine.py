@@ -1,4 +1,4 @@
-"""Comparing many pairs by many measures: each view is made once per representation, used by all, then freed."""
+"""Compare many pairs by many measures: each view is built once, shared, then freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison may add to a number: its chance level, and how far other rows would move it."""
+"""Chance levels and intervals of the scores of a comparison."""
 
 from __future__ import annotations
 

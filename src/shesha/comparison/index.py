@@ -1,4 +1,4 @@
-"""Looking once at what is to be compared: names, shapes and fingerprints, without keeping the numbers."""
+"""Index of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
 
 from __future__ import annotations
 

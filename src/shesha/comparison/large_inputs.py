@@ -1,4 +1,4 @@
-"""Which measures are estimated from a sample: those for which it was asked, and those that no memory would hold."""
+"""Choose the measures that are estimated from a sample: on request, or because of memory."""
 
 from __future__ import annotations
 

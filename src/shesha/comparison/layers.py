@@ -1,4 +1,4 @@
-"""Every layer of one model against every layer of another."""
+"""Compare every layer of one model with every layer of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether anything that is asked for fits the memory, found from shapes before a row is read."""
+"""Memory needs of a comparison, from shapes alone."""
 
 from __future__ import annotations
 

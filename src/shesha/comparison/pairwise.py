@@ -1,4 +1,4 @@
-"""Every pair of several representations."""
+"""Compare all pairs of several representations."""
 
 from __future__ import annotations
 

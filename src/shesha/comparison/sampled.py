@@ -1,4 +1,4 @@
-"""Scores from a sample of rows or of pairs of rows, with the error that sampling adds: for data of any size."""
+"""Scores from sampled rows or pairs of rows, with their sampling error."""
 
 from __future__ import annotations
 

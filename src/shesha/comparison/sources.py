@@ -1,4 +1,4 @@
-"""Where representations are, so that any process can read each when it needs it, and holds few at a time."""
+"""Locations of representations, so that any process can read each when needed."""
 
 from __future__ import annotations
 

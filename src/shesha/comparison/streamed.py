@@ -1,4 +1,4 @@
-"""Comparing representations of any number of rows from sums over them: values, intervals and chance."""
+"""Compare representations of any number of rows from sums over the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every layer of one model against every layer of another, from sums over batches of activations."""
+"""Compare all layers of two models from sums over batches of activations."""
 
 from __future__ import annotations
 

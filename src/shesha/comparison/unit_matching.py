@@ -1,4 +1,4 @@
-"""Which unit of one representation is which of another? For neurons, channels and features of sparse autoencoders."""
+"""Match the units (neurons, channels, features) of two representations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a geometry survive within each class, above chance? Between classes it nearly always does."""
+"""Compare two representations within each class of rows."""
 
 from __future__ import annotations
 

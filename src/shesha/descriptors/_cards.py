@@ -1,4 +1,4 @@
-"""Descriptors in words: a card for each."""
+"""Cards of descriptors as text."""
 
 from __future__ import annotations
 

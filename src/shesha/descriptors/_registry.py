@@ -1,4 +1,4 @@
-"""The mark that makes a function of a view a descriptor, and the list of all that carry it."""
+"""The decorator and the registry of descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many coordinates the rows need near one another, from distances to neighbours, at one scale or over scales."""
+"""Intrinsic dimension from distances to neighbours, at one scale or over scales."""
 
 from __future__ import annotations
 

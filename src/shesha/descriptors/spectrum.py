@@ -1,4 +1,4 @@
-"""How the variance spreads over directions."""
+"""Descriptors of the spectrum: how variance spreads over directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mark of a function that doubts."""
+"""The decorator and the registry of doubts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about a rare cluster: a few rows that lie together, far from all others, and determine a score."""
+"""Doubts about a rare cluster: a few rows far from all others that determine a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial scores: how much of a score a covariate of the rows explains."""
+"""Partial scores: a score after controlling for a covariate of the rows."""
 
 from __future__ import annotations
 

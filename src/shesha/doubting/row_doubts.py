@@ -1,4 +1,4 @@
-"""Doubts about rows: order, duplicates, outliers, and a scale that looks like geometry."""
+"""Doubts about rows: order, duplicates, outliers, and differences of scale."""
 
 from __future__ import annotations
 

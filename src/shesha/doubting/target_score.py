@@ -1,4 +1,4 @@
-"""The target score of doubts, with the data to compute what remains of it."""
+"""The score that doubts try to change, with the data to compute it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the texts behind rows are, where whoever made the rows recorded it."""
+"""Text lengths behind the rows, if they were recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about the distances themselves."""
+"""Doubts about ties among distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings of the canary inputs by the unchanged model: the reference, and re-encodings that show its noise."""
+"""Encodings of the canary inputs by the unchanged model: the reference and its re-encodings."""
 
 from __future__ import annotations
 

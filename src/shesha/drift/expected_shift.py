@@ -1,4 +1,4 @@
-"""A recorded stream of new inputs whose mix is known to change: does anything else change?"""
+"""A recorded stream whose mix of groups changes as expected: test for other changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test martingales on p-values: bets that change with a fixed rate, and a mixture over such rates."""
+"""Test martingales on p-values: bets that change at a fixed rate, and mixtures of rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a saved monitor for people: state, what to do, drift over time, who moved, the last checks."""
+"""The status page of a saved monitor: state, advice, drift over time, moved rows, last checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P-values of new rows among earlier ones: within groups, or where some rows are likelier now than they were."""
+"""P-values of new rows among earlier ones, within groups or with unequal weights."""
 
 from __future__ import annotations
 

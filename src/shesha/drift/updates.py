@@ -1,4 +1,4 @@
-"""One batch of new inputs, compared with all earlier ones."""
+"""Update a stream with one batch of new inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and arrays of other libraries as NumPy's, told by their class: none of the libraries is imported for it."""
+"""Convert tables and arrays of other libraries to NumPy, without importing these libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of rows: what an index, obs_names or the first column of a table say about which row is which."""
+"""Row names from an index, obs_names or the first column of a table."""
 
 from __future__ import annotations
 

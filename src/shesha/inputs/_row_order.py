@@ -1,4 +1,4 @@
-"""Row i of one representation must be row i of another: names of rows tell where it is not."""
+"""Align the rows of representations by name, and refuse different rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays whose axes and entries have names: what stands along an axis, and names for what comes out."""
+"""xarray inputs and outputs: names of axes and entries."""
 
 from __future__ import annotations
 

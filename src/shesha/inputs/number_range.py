@@ -1,4 +1,4 @@
-"""The range of numbers whose squares, and products of squares, are still numbers."""
+"""The range of numbers whose squares and products do not overflow or vanish."""
 
 from __future__ import annotations
 

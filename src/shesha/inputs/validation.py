@@ -1,4 +1,4 @@
-"""The only input checks. Every message reads: *name* must be *expected*, got *received*."""
+"""The only checks of arguments; every message reads: *name* must be *expected*, got *received*."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file format is: how its labels and its contents are read."""
+"""The type of a file format: how its labels and contents are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of file formats by ending, and the mark for formats of your own."""
+"""The table of file formats by ending, and the decorator for formats of your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices in files that are read some rows at a time, because they need not fit the memory."""
+"""Matrices in files that are read in chunks of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class-balanced halves of the rows, and whether the class centroids of both lie alike, many splits at once."""
+"""Agreement of class centroids between class-balanced halves of the rows, for many splits at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean distance between classes over mean distance within, for many subsets or resamples of the rows at once."""
+"""Mean distance between classes over mean distance within, for many resamples of the rows at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of classes: of the rows, and of many resamples of them at once.
+"""Class means and scatter of the rows and of many resamples at once.
 
 A resample is a column of row counts, never a copy: sums over the rows of a class are then one matrix product for all.
 """

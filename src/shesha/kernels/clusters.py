@@ -1,4 +1,4 @@
-"""Clusters that are separate: no row of one is among the nearest rows of another."""
+"""Separate clusters: no row of one is among the nearest rows of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Total length of the cross-barcode: which loops and gaps one matrix of distances has and another has not.
+"""Total length of the cross-barcode: topological features of one distance matrix that another lacks.
 
 The barcode is the Vietoris-Rips H1 of the 2m points [[0, r_X], [r_X, r]], r = min(r_X, r_Y), but
 only m points are needed. The m clones at distance zero, with all that touches them, are

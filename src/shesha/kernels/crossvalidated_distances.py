@@ -1,4 +1,4 @@
-"""Cross-validated squared distances between conditions: noise of independent runs adds nothing on average."""
+"""Cross-validated squared distances between conditions, unbiased by independent noise."""
 
 from __future__ import annotations
 

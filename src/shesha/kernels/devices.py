@@ -1,4 +1,4 @@
-"""Kernels for arrays that lie on a device: whole arrays at a time, by functions of the array API standard alone.
+"""Kernels for arrays on a device, written with the array API standard.
 
 Each stands for the kernel of the same name that works on NumPy's arrays in blocks and threads. Nothing is scattered and
 nothing added up in an order of its own: a device gives the same number every time.

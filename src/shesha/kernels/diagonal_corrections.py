@@ -1,4 +1,4 @@
-"""What the unbiased estimators of inner products of Gram matrices take off for the products of rows with themselves."""
+"""Corrections of unbiased inner products of Gram matrices for products of rows with themselves."""
 
 from __future__ import annotations
 

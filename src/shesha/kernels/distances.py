@@ -1,4 +1,4 @@
-"""Distances between rows, in panels of fixed size: exact, blocked, the same for any number of threads."""
+"""Distances between rows in panels of fixed size, equal for any number of threads."""
 
 from __future__ import annotations
 

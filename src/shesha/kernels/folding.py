@@ -1,4 +1,4 @@
-"""Token sequences and feature maps as matrices, the way the ReSi benchmark treats them.
+"""Token sequences and feature maps as matrices, as in the ReSi benchmark.
 
 Axes have one order throughout the library: tokens (n, tokens, d), feature maps (n, channels, height, width). The
 benchmark's domains hand over maps with their channels last, and model files hold them so; `from_channels_last` is the

@@ -1,4 +1,4 @@
-"""Closeness of all pairs of rows in two halves of the features, one draw after another."""
+"""Distances between all pairs of rows in two halves of the features, for successive draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The influence of each pair of rows on a rank correlation, and the errors that follow from it."""
+"""The influence of each pair of rows on a rank correlation, and the resulting standard errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of classes under many shuffles of the labels at once: what does not depend on the labels is done once.
+"""Class statistics under many label shuffles at once; what does not depend on labels is shared.
 
 A shuffle is a line of class codes, one per row. Class sizes are those of every line, since labels are only permuted.
 """

@@ -1,4 +1,4 @@
-"""L2-penalised logistic regressions of one matrix, many label vectors side by side."""
+"""L2-penalised logistic regressions of many label vectors on one matrix at once."""
 
 from __future__ import annotations
 

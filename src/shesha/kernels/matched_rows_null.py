@@ -1,4 +1,4 @@
-"""Halves of the features whose rows are matched at random: pairs come from small blocks of rows.
+"""Feature halves with randomly matched rows, from pairs within small blocks of rows.
 
 A block of 16 rows has 120 pairs but gathers 16 rows, where as many independent pairs would gather 240; each pair then
 shares a row with 28 others, which widens a null a little and never narrows it.

@@ -1,4 +1,4 @@
-"""The rows that may be among the nearest, found with products of single precision, and a bound for all others.
+"""Candidates for the nearest rows from single-precision products, with a bound for all others.
 
 Each entry of a tile is a lower bound of a closeness: what rounding may have added is taken off beforehand. So whoever
 knows the exact closeness of the candidates knows whether any other row could be nearer.

@@ -1,4 +1,4 @@
-"""Distances to the neighbours of given ranks, of all rows or within random halves of them, in panels."""
+"""Distances to the neighbours of given ranks, among all rows or random halves, in panels."""
 
 from __future__ import annotations
 

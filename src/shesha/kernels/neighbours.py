@@ -1,4 +1,4 @@
-"""The k nearest rows of each row, in order; rows that are equally near come in the order of their numbers.
+"""The k nearest rows of each row; ties are ordered by row number.
 
 Which order equals take is arbitrary, but not harmless: two unrelated representations that break ties by the same
 numbers agree. So a search tells whether there were any.

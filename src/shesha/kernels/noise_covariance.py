@@ -1,4 +1,4 @@
-"""Covariance of the noise of responses, shrunk so that it can be inverted."""
+"""Covariance of the noise of responses, with shrinkage so that it can be inverted."""
 
 from __future__ import annotations
 

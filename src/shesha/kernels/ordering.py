@@ -1,4 +1,4 @@
-"""The order that sorts a vector: fixed-point keys and indices packed into integers, which sort fast.
+"""Argsort of a vector by packed fixed-point keys and indices.
 
 Where the keys are coarser than the tolerance, the possible error is bounded; if the bound is too large, values whose
 keys are close are sorted themselves.

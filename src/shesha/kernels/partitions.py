@@ -1,4 +1,4 @@
-"""One partition of the features: how its two halves order all pairs of rows, and what follows from the two orders."""
+"""One partition of the features: the rank order of all pairs in its two halves, and their correlation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in a plane: their first two principal axes, turning one plane onto another, and how far to trust a plane."""
+"""Principal plane of rows, its alignment with another plane, and its quality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps digits: a unit near the data, the levels of rounding, and the bounds that rounding may not pass."""
+"""Numerical precision: scaling near the data, levels of rounding, and safe bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest rows of some query rows among rows that come block by block, as many as there are."""
+"""Nearest rows of query rows among rows that come block by block."""
 
 from __future__ import annotations
 

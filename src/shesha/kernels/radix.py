@@ -1,4 +1,4 @@
-"""Compiled ways through long vectors of keys, orders and ranks (ranks.c): the same values as NumPy's, sooner.
+"""Compiled passes through keys, orders and ranks (ranks.c), equal to NumPy's.
 
 Vectors are cut into pieces and groups of buckets by their length and content alone, and sums are sums of integers.
 """

@@ -1,4 +1,4 @@
-"""Ranks, and rank correlation without ranks: two sorts of packed integers.
+"""Ranks, and rank correlation from two sorts of packed integers.
 
 Values that are equal in exact arithmetic differ by rounding once computed, and their order would be
 noise. So values closer than the rounding level (`tolerance`) tie, and tied values share their mean rank.

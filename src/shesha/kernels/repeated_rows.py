@@ -1,4 +1,4 @@
-"""Rows that repeat an earlier one exactly, found by hashing their bits."""
+"""Exact duplicates of rows, found by hashing their bits."""
 
 from __future__ import annotations
 

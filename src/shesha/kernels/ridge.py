@@ -1,4 +1,4 @@
-"""Ridge regression by folds: one decomposition per fold serves every penalty and every target."""
+"""Ridge regression by folds, with one decomposition per fold for all penalties and targets."""
 
 from __future__ import annotations
 

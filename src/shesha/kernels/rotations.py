@@ -1,4 +1,4 @@
-"""Coordinate frames in which features are split in two: the given axes, or random rotations of them."""
+"""Coordinate frames for feature splits: the given axes, or random rotations."""
 
 from __future__ import annotations
 

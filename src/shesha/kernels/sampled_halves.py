@@ -1,4 +1,4 @@
-"""Closeness in both halves for randomly drawn pairs of rows: any number of rows, from memory or from disk."""
+"""Distances in both halves of the features for random pairs of rows, from memory or disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sort packed (key, index) integers: NumPy's sort where it is vectorised, buckets where it is not.
+"""Sort packed (key, index) integers: NumPy's sort where it is vectorised, buckets elsewhere.
 
 NumPy sorts 64-bit integers with SIMD on many processors and ten times slower on others (those
 whose compress-store instruction is microcoded, for instance). One counting pass into buckets

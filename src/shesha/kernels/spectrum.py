@@ -1,4 +1,4 @@
-"""The spectrum of centred rows, from memory or from disk, and what summarises it."""
+"""The spectrum of centred rows, from memory or disk, and its summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scale that is divided by: which columns vary at all, and columns brought to one scale."""
+"""Standardisation of columns, and the test of whether a column varies at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between clouds of trials, one cloud per condition, after the rotation that brings them closest."""
+"""Distances between clouds of trials, one cloud per condition, after the best rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Split scores on many subsets of the rows at once: distances and orders are those of all rows, and made once."""
+"""Split scores on many subsets of the rows at once, from the distances and orders of all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimal transport between units that weigh the same, all of their mass or part of it."""
+"""Optimal transport between units of equal weight, for all or part of their mass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mean responses of conditions in halves of the trials, the distances between them, and how well their orders agree."""
+"""Mean responses of conditions in halves of the trials, their distances, and the agreement of distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetric matrices as their upper triangle: sums over rows, centring, inner products, matrix times vector.
+"""Symmetric matrices stored as their upper triangle: sums, centring, inner products, products with vectors.
 
 Work is cut into fixed stretches, each summed pairwise by one thread, so that results do not depend
 on the number of threads.

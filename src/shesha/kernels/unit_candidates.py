@@ -1,4 +1,4 @@
-"""The best-correlated partners of each of many units, and the best matching among them; no table of all pairs."""
+"""The best-correlated partners of each unit and the best matching among them, without a full table."""
 
 from __future__ import annotations
 

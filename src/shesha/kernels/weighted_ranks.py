@@ -1,4 +1,4 @@
-"""Ranks of many vectors under changing weights of their entries, without sorting again."""
+"""Ranks of many vectors under changing weights, without sorting again."""
 
 from __future__ import annotations
 

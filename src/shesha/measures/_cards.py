@@ -1,4 +1,4 @@
-"""Measures in words: a card for each, and the list of all."""
+"""Cards of measures as text, and the list of all measures."""
 
 from __future__ import annotations
 

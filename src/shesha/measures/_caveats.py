@@ -1,4 +1,4 @@
-"""What cards of several measures warn of."""
+"""Caveats that the cards of several measures share."""
 
 from __future__ import annotations
 

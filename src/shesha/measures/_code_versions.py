@@ -1,4 +1,4 @@
-"""What stands for a measure's code: numbers computed by equal code need not be computed again."""
+"""Version of a measure's code, for stores of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding measures: by name, by family, by group; the table of all of them."""
+"""Look up measures by name, family or group."""
 
 from __future__ import annotations
 

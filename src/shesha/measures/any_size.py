@@ -1,4 +1,4 @@
-"""Which measures are functions of means and products, and so exact for any number of rows."""
+"""Measures that are functions of means and products, and so exact for any number of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical correlations: how far linear maps of two representations agree."""
+"""Canonical correlations between two representations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two clouds of rows as distributions: rows need not correspond, features must."""
+"""Distances between the two clouds of rows as distributions, with corresponding features."""
 
 from __future__ import annotations
 

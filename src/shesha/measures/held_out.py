@@ -1,4 +1,4 @@
-"""Held-out values of measures that fit a map: it is fitted on some rows and judged on others.
+"""Held-out values of measures that fit a map on some rows and judge it on others.
 
 Each measure has a function of training rows and test rows that returns sums over the test rows, and one that makes a
 value of the sums over all folds.

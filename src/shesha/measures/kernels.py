@@ -1,4 +1,4 @@
-"""Kernel alignment: do pairs of rows that are alike in one representation tend to be alike in the other?"""
+"""Kernel alignment (CKA and relatives): agreement of the similarities between rows."""
 
 from __future__ import annotations
 

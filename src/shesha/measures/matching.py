@@ -1,4 +1,4 @@
-"""One feature against another: how well can the axes of two representations be paired?"""
+"""Matching of single features of two representations."""
 
 from __future__ import annotations
 

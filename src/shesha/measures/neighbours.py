@@ -1,4 +1,4 @@
-"""Neighbours: does each row keep the same nearest rows?"""
+"""Agreement of the nearest neighbours of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders of distances: do two representations agree on which rows are nearer than which?"""
+"""Agreement on the order of distances, over triplets or quadruplets of rows."""
 
 from __future__ import annotations
 

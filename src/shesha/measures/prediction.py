@@ -1,4 +1,4 @@
-"""Held-out prediction: what of the rows that a linear map has not seen does it give?"""
+"""Held-out prediction of one representation from another by a linear map."""
 
 from __future__ import annotations
 

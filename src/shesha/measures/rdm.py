@@ -1,4 +1,4 @@
-"""Distances between rows, compared: representational similarity analysis and its relatives."""
+"""Representational similarity analysis: agreement of the distances between rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drift: the geometry of a representation against that of an earlier one."""
+"""Drift: the distances of a representation compared with those of an earlier one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mark that makes a function of two views a measure, and the list of all that carry it."""
+"""The decorator and the registry of similarity measures."""
 
 from __future__ import annotations
 

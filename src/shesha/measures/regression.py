@@ -1,4 +1,4 @@
-"""Linear prediction: what of one representation a linear map of the other gives."""
+"""Linear regression of one representation on another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How measures are estimated from random rows, pairs or triples of rows, with the influence of every draw."""
+"""Measures estimated from random rows, pairs or triples, with the influence of every draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape: what is left of two representations after the best rotation of one onto the other."""
+"""Procrustes distances: differences after the best rotation of one representation onto the other."""
 
 from __future__ import annotations
 

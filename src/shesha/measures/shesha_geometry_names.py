@@ -1,4 +1,4 @@
-"""The public package's names for measures, where they need more than another name."""
+"""Names of measures as in shesha-geometry, where an alias is not enough."""
 
 from __future__ import annotations
 

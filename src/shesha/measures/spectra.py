@@ -1,4 +1,4 @@
-"""Spectra and leading subspaces, and what summarises a spectrum in one number."""
+"""Comparison of spectra and leading subspaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One number per representation, compared: coarse, cheap, and blind to which row is which."""
+"""Measures that compare one number per representation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topology: how the rows hang together at all scales."""
+"""Topological comparison: connected components, loops and gaps at all scales."""
 
 from __future__ import annotations
 

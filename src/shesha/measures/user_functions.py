@@ -1,4 +1,4 @@
-"""Functions of one's own that carry no mark: any f(X, Y) -> float takes part where measures do."""
+"""Plain functions f(X, Y) -> float used as measures."""
 
 from __future__ import annotations
 

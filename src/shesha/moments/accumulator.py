@@ -1,4 +1,4 @@
-"""Sums over a stream of rows, kept in consecutive parts: the jackknife leaves out one part after another.
+"""Sums over a stream of rows in consecutive parts, for the jackknife over parts.
 
 Where panels and parts begin depends on the number of the row alone. So the sums are the same, bit for bit, however
 the rows come in batches and however many threads there are.

@@ -1,4 +1,4 @@
-"""Sums over Dask arrays: each chunk is summed where it lies, and only sums travel."""
+"""Sums over Dask arrays: workers sum chunks, and only sums are transferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over a panel of rows: few enough to stay near the processor, many enough for fast products."""
+"""Sums over panels of rows, sized for the processor's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over all rows of a source, which Ctrl-C interrupts and the same call resumes."""
+"""One pass over all rows of a source, with interruption and resumption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows have been counted, where rows have identifiers: distributed samplers hand out some of them twice."""
+"""Register of the rows that were counted, to refuse repeated rows of distributed samplers."""
 
 from __future__ import annotations
 

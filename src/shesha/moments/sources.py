@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, files that need not fit the memory, and streams of batches."""
+"""Sources of rows: arrays, files beyond memory, and streams of batches."""
 
 from __future__ import annotations
 

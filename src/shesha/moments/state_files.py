@@ -1,4 +1,4 @@
-"""Moments in a file: plain arrays in an .npz, which is never unpickled and is checked before it is used."""
+"""Moments in .npz files, checked when read and never unpickled."""
 
 from __future__ import annotations
 

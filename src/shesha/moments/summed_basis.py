@@ -1,4 +1,4 @@
-"""Directions of a representation, made of sums instead of rows."""
+"""Principal directions of a representation from sums over its rows."""
 
 from __future__ import annotations
 

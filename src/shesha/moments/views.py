@@ -1,4 +1,4 @@
-"""Views made of sums instead of rows: what linear measures see of a representation."""
+"""Views of representations from sums over their rows, for linear measures."""
 
 from __future__ import annotations
 

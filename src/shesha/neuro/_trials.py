@@ -1,4 +1,4 @@
-"""Trials, checked once: responses of neurons, and the condition of each trial."""
+"""Trials and conditions, checked once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the strength of the response in a trial predict its outcome?"""
+"""Relation between the strength of a trial's response and its outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""To and from rsatoolbox: data sets and dissimilarity matrices."""
+"""Conversion from and to rsatoolbox data sets and dissimilarity matrices."""
 
 from __future__ import annotations
 

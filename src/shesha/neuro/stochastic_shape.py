@@ -1,4 +1,4 @@
-"""How far apart are two recordings, means and trial-to-trial noise together, after the best rotation?"""
+"""Stochastic shape distance between recordings: means and noise after the best rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that is declared of one thing, as text: a head, and entries with a title each."""
+"""Text layout of a card: a head, and entries with titles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports in colour, where there is a terminal that shows them."""
+"""Colours of terminal reports, if the terminal shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain text in columns."""
+"""Plain text in aligned columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells two arrays apart, short enough for a page."""
+"""Short fingerprint of an array, to tell arrays apart on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours of heat maps, and whether black or white is read on them."""
+"""Cell and text colours of heat maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The few marks of Markdown that sentences use, as plain spans: a page decides what becomes of them."""
+"""The subset of Markdown marks in sentences, as plain spans."""
 
 from __future__ import annotations
 

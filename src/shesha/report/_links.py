@@ -1,4 +1,4 @@
-"""Where the documentation of this distribution is read."""
+"""Links to the documentation."""
 
 from __future__ import annotations
 

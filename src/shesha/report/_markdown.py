@@ -1,4 +1,4 @@
-"""The one writer of Markdown tables."""
+"""Markdown tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points of a map as the plain numbers that the page's script draws."""
+"""Data of a map of points for the page's script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of matplotlib inside a page: text stays text, and colours follow the page's, light or dark."""
+"""matplotlib pictures as inline SVG: real text, and colours that follow light or dark pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that fit the page: what does not fit beside the names comes in a further table below."""
+"""Text tables that fit the page; columns that do not fit continue in a table below."""
 
 from __future__ import annotations
 

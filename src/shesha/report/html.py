@@ -1,4 +1,4 @@
-"""Pages as HTML: one file that needs nothing else, and the first screen alone for notebooks."""
+"""HTML pages in one self-contained file, and the first screen alone for notebooks."""
 
 from __future__ import annotations
 

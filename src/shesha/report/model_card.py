@@ -1,4 +1,4 @@
-"""A report as the Markdown that model hubs show: a head of numbers for machines, then the answer and its doubts."""
+"""Reports as model cards in Markdown: a head of numbers, the answer, and its doubts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as a page: the answer first, then every number, last what was run."""
+"""The structure of a page: the answer first, every number, and what was run."""
 
 from __future__ import annotations
 

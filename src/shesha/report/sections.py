@@ -1,4 +1,4 @@
-"""What a report is made of, free of any form: sections, and the parts of a section.
+"""Sections of a report and their parts, independent of the output format.
 
 Text and page show the same parts. A part that needs room or colour (a heat map, a picture) is on the page only, and
 what a terminal shows in another way stands beside it in `Either`.

@@ -1,4 +1,4 @@
-"""Sections as plain text."""
+"""Reports as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every result can do."""
+"""The base class of results."""
 
 from __future__ import annotations
 

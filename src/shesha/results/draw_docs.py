@@ -1,4 +1,4 @@
-"""The documentation that all pictures of results share."""
+"""Docstring parts that all `plot` methods share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When results are equal: in kind and in every field, where NaN is as good as NaN."""
+"""Equality of results, field by field, with NaN equal to NaN."""
 
 from __future__ import annotations
 

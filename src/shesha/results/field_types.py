@@ -1,4 +1,4 @@
-"""Whether a value is what the type of a field promises: what a file holds is not taken on trust."""
+"""Check values from files against the types of a result's fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How any result becomes a page: what it says of itself, its table, and what was run."""
+"""The default page of a result: its sentence, its table, and what was run."""
 
 from __future__ import annotations
 

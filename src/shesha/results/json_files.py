@@ -1,4 +1,4 @@
-"""Results as files: JSON that brings back every number to the last bit, and that can do nothing else.
+"""Results as JSON files that keep every digit and cannot run code.
 
 Values that JSON does not know carry a mark, an object with one key that begins with a dollar sign. Reading builds
 results of this library from their fields and nothing else: no code is run and nothing is imported that a file names.

@@ -1,4 +1,4 @@
-"""A number with its null: the fields that every result of this kind has, under the same names."""
+"""The fields of a number with its null distribution, which many results share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of measures and scores by name, which results name in their sentences; the registries fill them in."""
+"""Sources of measures and scores by name, for sentences; registries fill them in."""
 
 from __future__ import annotations
 

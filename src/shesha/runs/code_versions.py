@@ -1,4 +1,4 @@
-"""Versions of code by its content: a hash of what computes, which comments, docstrings and formatting do not change."""
+"""Versions of code: a hash that ignores comments, docstrings and formatting."""
 
 from __future__ import annotations
 

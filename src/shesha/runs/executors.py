@@ -1,4 +1,4 @@
-"""Where the work is done: here, on processes of this machine, or on a Dask cluster; the runner sees no difference."""
+"""Executors: this process, local processes, or a Dask cluster, behind one interface."""
 
 from __future__ import annotations
 

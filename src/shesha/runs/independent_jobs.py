@@ -1,4 +1,4 @@
-"""The simplest plan: jobs that do not depend on each other, each with a result that is kept."""
+"""A plan of independent jobs whose results are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer per store: a lock that goes with its process, however that ends."""
+"""One writer per store, by a lock that ends with its process."""
 
 from __future__ import annotations
 

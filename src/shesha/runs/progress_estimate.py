@@ -1,4 +1,4 @@
-"""How far a run is, and an honest guess of how long the rest takes."""
+"""Progress of a run, and an estimate of the remaining time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doing jobs on workers that may die: submit, collect, survive."""
+"""Run jobs on workers that may die: submit, collect, retry."""
 
 from __future__ import annotations
 

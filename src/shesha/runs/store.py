@@ -1,4 +1,4 @@
-"""A file of results: texts under keys, of several kinds, written by one process."""
+"""The store of results: texts under keys in SQLite, with one writer."""
 
 from __future__ import annotations
 

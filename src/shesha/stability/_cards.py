@@ -1,4 +1,4 @@
-"""Stability scores in words: a card for each."""
+"""Cards of stability scores as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mark that makes a function of a view a stability score, and the list of all that carry it."""
+"""The decorator and the registry of stability scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a stability score above what unrelated halves, or labels that mean nothing, would give?"""
+"""Compare a stability score with its null distribution."""
 
 from __future__ import annotations
 

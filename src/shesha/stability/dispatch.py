@@ -1,4 +1,4 @@
-"""The variants of Shesha by name, and the unified function that calls them."""
+"""Variants of Shesha by name, and the unified function `shesha`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stability score with its uncertainty."""
+"""Estimate a stability score with its uncertainty."""
 
 from __future__ import annotations
 

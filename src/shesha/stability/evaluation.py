@@ -1,4 +1,4 @@
-"""From what a caller asks to evidence: everything is checked once, then measured in one pass."""
+"""Evaluate a request: check the input once, then compute value, interval and null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of an estimator, and what it found, before it becomes a result."""
+"""The request to an estimator, and the evidence that it returns."""
 
 from __future__ import annotations
 

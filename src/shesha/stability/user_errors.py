@@ -1,4 +1,4 @@
-"""What views cannot do, told as errors that name the argument, the rows and the way out."""
+"""Errors of views as errors for users, which name the argument, the rows and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol: one half of the rows trains a probe and gives the direction, the other half is steered."""
+"""The protocol: a probe trained on one half of the rows gives the direction, the other half is steered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Combine the values of many probes to a score with interval and null."""
+"""Combine the values of many probes into a score with interval and null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are in a folder without the store they came from: a table from a repository is gone on with, not redone."""
+"""Continue a study from a committed table of rows, without its store."""
 
 from __future__ import annotations
 

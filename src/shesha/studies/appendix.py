@@ -1,4 +1,4 @@
-"""The appendix: every published number and claim with its verdict, study by study and table by table."""
+"""The appendix: every published number and claim with its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published numbers and claims, each with ours beside it and a verdict: what the index of all studies is made of."""
+"""Checks: published numbers and claims beside our values, with verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims as data, and the one engine that judges them all.
+"""Claims as data, and the engine that judges them.
 
 A claim is an entry of a file in the folder `published/claims` of a package of studies: the verbatim quotation and its
 place, what we tested it on, and up to three rules. *Repeated?* asks whether we find the claim as the paper makes it;

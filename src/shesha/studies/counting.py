@@ -1,4 +1,4 @@
-"""What counts: results, and not rows. Labels, sample sizes, arithmetic and repeats are checks of transcription."""
+"""Count results without labels, sample sizes, arithmetic and repeats."""
 
 from __future__ import annotations
 

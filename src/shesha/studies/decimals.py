@@ -1,4 +1,4 @@
-"""How the cells of a table's column are written: numbers of one quantity with as many decimals each."""
+"""Decimals of a table's columns: equal for numbers of one quantity."""
 
 from __future__ import annotations
 

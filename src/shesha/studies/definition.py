@@ -1,4 +1,4 @@
-"""A study: one function that computes a cell, the cells to compute, and a page made of their rows."""
+"""The definition of a study: a cell function, the cells to compute, and a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts: what a study found, as numbers with intervals, by name. Claims are judged by nothing else."""
+"""Facts: numbers with intervals that a study found, by which claims are judged."""
 
 from __future__ import annotations
 

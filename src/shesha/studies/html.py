@@ -1,4 +1,4 @@
-"""The page of a study as one file, with its pictures."""
+"""The page of a study as one HTML file with its pictures."""
 
 from __future__ import annotations
 

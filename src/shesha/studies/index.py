@@ -1,4 +1,4 @@
-"""The index of all studies, on one screen: papers, findings, and where the rest is."""
+"""The index of all studies on one screen: papers, findings, links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a study: the answer first, then tables and pictures, then what was run."""
+"""The page of a study: the answer, tables and pictures, and what was run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published lines become checks.
+"""Turn published lines into checks.
 
 A line of a published table says *where*, *what* and what is *published*: a number, or a claim in words. A study says
 what it `Found`: *ours*, by which rule it is judged (a distance within errors and rounding, or a verdict), and *why* it

@@ -1,4 +1,4 @@
-"""Rates that are counted and correlations within draws."""
+"""Counted rates with intervals, and correlations within draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running studies: cells on any workers, kept as they come."""
+"""Run the cells of a study on any workers, and store each."""
 
 from __future__ import annotations
 

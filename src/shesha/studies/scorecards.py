@@ -1,4 +1,4 @@
-"""Scorecards: one page per paper with its main claims, two answers for each, and a sentence on the result."""
+"""Scorecards: one page per paper with its main claims and their verdicts."""
 
 from __future__ import annotations
 

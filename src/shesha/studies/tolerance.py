@@ -1,4 +1,4 @@
-"""The one rule by which a number of ours agrees with a published one.
+"""The rule by which our number agrees with a published one.
 
 Two numbers agree if they differ by no more than their joint uncertainty at 95 %, or by rounding. The uncertainty of
 ours comes from resampling or repeated draws of what is independent; theirs from the interval that the paper prints, or

@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: rows, checks, pictures, a page, and a summary for the index."""
+"""Write the files of a run: rows, checks, pictures, page, summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an argument is of the right kind: text, a path, a function, a table, a mapping, a sequence."""
+"""Check the types of arguments: text, path, function, table, mapping, sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries (torch, CuPy, ...): where they are computed, and what each library does its own way.
+"""Arrays of other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
 
 NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array that lies on a device has its
 work done there, whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the

@@ -1,4 +1,4 @@
-"""Writing a file so that a reader finds the old one or the new one, never half of one."""
+"""Write files atomically: readers see the old file or the new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other packages offer by their entry points: modules whose import marks something, and objects by name."""
+"""Load modules and objects that other packages offer through entry points."""
 
 from __future__ import annotations
 

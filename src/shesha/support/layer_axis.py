@@ -1,4 +1,4 @@
-"""What an array of three dimensions means: the one rule by which it is layers, and the way to say otherwise.
+"""The layer axis of three-dimensional arrays: how it is guessed or given.
 
 Where several representations are expected (in files, by `compare_all`, `compare_layers`, `calibrate_layers`), such an
 array is one representation per layer. Where each argument is one representation (a measure, `compare`, `calibrate`),

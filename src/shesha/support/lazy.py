@@ -1,4 +1,4 @@
-"""Names of a package whose modules are imported when a name is first asked for."""
+"""Lazy imports of the public names of a package."""
 
 from __future__ import annotations
 

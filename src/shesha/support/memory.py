@@ -1,4 +1,4 @@
-"""The memory that quadratic work may take, and the refusal in advance when it would take more."""
+"""The memory budget, and refusals of work that would exceed it."""
 
 from __future__ import annotations
 

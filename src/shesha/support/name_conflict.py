@@ -1,4 +1,4 @@
-"""Whose files lie in the package's place: other distributions install the import name `shesha` too, without a word.
+"""Detect other distributions that install the import name `shesha`.
 
 Installed over this library, another replaces the package's first file; installed before it, files of its own stay
 beside ours. Both are noticed by looking at one attribute and two names of files, which costs microseconds.

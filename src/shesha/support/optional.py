@@ -1,4 +1,4 @@
-"""The one way to a library that only an extra brings."""
+"""Import optional libraries, with an error that names the extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal after a moment, elsewhere (logs, clusters) a line every half minute."""
+"""Progress of long work: a bar on a terminal, a line every half minute in logs."""
 
 from __future__ import annotations
 

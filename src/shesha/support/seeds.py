@@ -1,4 +1,4 @@
-"""One way from a seed to a generator; the global random state is never touched."""
+"""Random generators from seeds; the global random state is never used."""
 
 from __future__ import annotations
 

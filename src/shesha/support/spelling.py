@@ -1,4 +1,4 @@
-"""Names that people type: found whatever their case, and answered with what may have been meant."""
+"""Match names regardless of case, and suggest similar names for unknown ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite files with one writer: opened with a log, refused where they are another program's, written all or nothing."""
+"""SQLite files with one writer: opened with a log, checked for their program, written in transactions."""
 
 from __future__ import annotations
 

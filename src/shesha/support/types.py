@@ -1,4 +1,4 @@
-"""The kinds of arrays and arguments that functions name in their signatures, each defined once."""
+"""Types of arrays and arguments that signatures share."""
 
 from __future__ import annotations
 

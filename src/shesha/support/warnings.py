@@ -1,4 +1,4 @@
-"""Warnings that come with a number, or instead of one."""
+"""Warning classes, and the error for numbers that cannot be estimated."""
 
 from __future__ import annotations
 

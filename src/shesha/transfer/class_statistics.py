@@ -1,4 +1,4 @@
-"""Rows with their classes: the class means, what is left of each row, and what is only rounding."""
+"""Class means and residuals of rows, with the level of rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overlap of the classes, each taken for a Gaussian."""
+"""Overlap of classes modelled as Gaussians."""
 
 from __future__ import annotations
 

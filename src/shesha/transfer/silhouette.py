@@ -1,4 +1,4 @@
-"""Distances of rows to their own class against distances to the next."""
+"""Silhouettes: distances to the own class against distances to the nearest other class."""
 
 from __future__ import annotations
 

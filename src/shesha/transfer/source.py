@@ -1,4 +1,4 @@
-"""What the source model's own classes say about the labels."""
+"""Label agreement of the source model's own classes."""
 
 from __future__ import annotations
 

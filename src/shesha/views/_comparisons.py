@@ -1,4 +1,4 @@
-"""Which of two distances is larger, for triplets or quadruplets of rows: all of them if they are few, else a sample."""
+"""Comparisons of two distances, for all or sampled triplets or quadruplets of rows."""
 
 from __future__ import annotations
 

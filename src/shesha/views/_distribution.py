@@ -1,4 +1,4 @@
-"""Views that do not depend on the order of the rows: the spectrum, and random projections."""
+"""Views that do not depend on the order of the rows: spectrum and random projections."""
 
 from __future__ import annotations
 

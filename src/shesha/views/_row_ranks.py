@@ -1,4 +1,4 @@
-"""Ranks of all rows by their distance from each row, and the nearest with fractional ties."""
+"""Ranks of all rows by distance from each row, with fractional ties."""
 
 from __future__ import annotations
 

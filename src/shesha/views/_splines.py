@@ -1,4 +1,4 @@
-"""Natural cubic splines: smooth functions of a number that are straight beyond its outer knots."""
+"""Natural cubic splines of a covariate."""
 
 from __future__ import annotations
 

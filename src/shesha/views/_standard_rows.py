@@ -1,4 +1,4 @@
-"""Rows in the form whose inner products give a distance, or distances if only these are known."""
+"""Rows whose inner products give a distance, or distances alone."""
 
 from __future__ import annotations
 

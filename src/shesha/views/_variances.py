@@ -1,4 +1,4 @@
-"""Shares of the variance of centred rows by principal direction; rows may be on disk."""
+"""Variance shares of principal directions, from memory or disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest rows of a sample of the rows, searched among all of them."""
+"""The nearest rows of sampled query rows, among all rows."""
 
 from __future__ import annotations
 

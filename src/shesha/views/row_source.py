@@ -1,4 +1,4 @@
-"""Rows from wherever they are, read some at a time: arrays, mapped files, arrays of Zarr, row groups of Parquet."""
+"""Sources of rows that are read in chunks: arrays, mapped files, Zarr, Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both halves of the features for random pairs of rows, of any number of rows."""
+"""Both halves of the features for random pairs of rows."""
 
 from __future__ import annotations
 

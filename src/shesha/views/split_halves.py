@@ -1,4 +1,4 @@
-"""Both halves of the features of one representation, for successive partitions."""
+"""Both halves of the features for successive partitions."""
 
 from __future__ import annotations
 

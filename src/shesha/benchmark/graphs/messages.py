@@ -1,4 +1,4 @@
-"""Messages of P-GNN, from the nearest node of each anchor set to each node, averaged over the sets."""
+"""Messages of P-GNN from the nearest node of each anchor set, averaged over the sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What declares a graph, and a network on graphs."""
+"""Declarations of a graph data set and of a network on graphs."""
 
 from __future__ import annotations
 

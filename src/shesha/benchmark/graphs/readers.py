@@ -1,4 +1,4 @@
-"""The files of the graphs: the local folder first, the usual download otherwise."""
+"""Readers of graph files: the local folder first, the usual download otherwise."""
 
 from __future__ import annotations
 

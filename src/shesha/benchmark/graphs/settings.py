@@ -1,4 +1,4 @@
-"""What the settings of the benchmark do to labels, features and edges."""
+"""The benchmark's settings for graphs: changed labels, features and edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the name of an architecture to its vocabulary, its rows of tokens and its network."""
+"""Build the vocabulary, the token rows and the network of an architecture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transformers that classify: encoders with a head on the first token, and decoders that name the answer."""
+"""Transformer classifiers: encoders with a head on the first token, and decoders that name the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What declares a data set of texts, and a network that reads them."""
+"""Declarations of a text data set and of a network that reads texts."""
 
 from __future__ import annotations
 

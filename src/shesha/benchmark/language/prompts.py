@@ -1,4 +1,4 @@
-"""Classification as the next word of a prompt, for networks that continue texts."""
+"""Classification as the next word of a prompt, for causal language models."""
 
 from __future__ import annotations
 

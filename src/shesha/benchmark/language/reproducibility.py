@@ -1,4 +1,4 @@
-"""Where networks run, and how a run is repeated bit for bit."""
+"""Devices of networks, and how to repeat a run bit for bit."""
 
 from __future__ import annotations
 

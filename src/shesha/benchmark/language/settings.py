@@ -1,4 +1,4 @@
-"""How the settings change what a network is trained on, and what it is shown afterwards."""
+"""The benchmark's settings for texts: changes of the training data and of the test inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where texts come from: a local folder first, the Hugging Face hub otherwise."""
+"""Sources of texts: a local folder first, the Hugging Face hub otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts become numbers: vocabularies, and rows of tokens padded to batches."""
+"""Tokenisation: vocabularies, and rows of tokens padded to batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training: from a model's description to its weights."""
+"""Train a model from its description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test by accuracies."""
+"""The accuracy test: correlation of similarity with differences in accuracy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test of augmentation."""
+"""The augmentation test: models trained with different amounts of augmentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three kinds of tests: by predictions, by groups of models, by the order of layers."""
+"""Three kinds of tests: by predictions, by groups of models, and by the order of layers."""
 
 from __future__ import annotations
 

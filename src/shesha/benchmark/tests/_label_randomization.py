@@ -1,4 +1,4 @@
-"""The test of randomised labels."""
+"""The label randomisation test: models trained on partly random labels."""
 
 from __future__ import annotations
 

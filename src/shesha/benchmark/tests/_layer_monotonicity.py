@@ -1,4 +1,4 @@
-"""The test of layers."""
+"""The layer test: nearer layers are more similar."""
 
 from __future__ import annotations
 

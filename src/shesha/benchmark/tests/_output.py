@@ -1,4 +1,4 @@
-"""The test by outputs."""
+"""The output test: correlation of similarity with differences between predictions."""
 
 from __future__ import annotations
 

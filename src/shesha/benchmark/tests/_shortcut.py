@@ -1,4 +1,4 @@
-"""The test of shortcuts: artificial features that leak the label."""
+"""The shortcut test: artificial features that leak the label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trained network makes of the test images: its layers and its output."""
+"""Representations and outputs of a trained image classifier for the test images."""
 
 from __future__ import annotations
 

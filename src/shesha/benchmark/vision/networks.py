@@ -1,4 +1,4 @@
-"""A network by its architecture's name, and where its layers are."""
+"""Build an image classifier by the name of its architecture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What declares an image data set, and a network on images."""
+"""Declarations of an image data set and of an image network."""
 
 from __future__ import annotations
 

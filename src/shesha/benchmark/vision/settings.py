@@ -1,4 +1,4 @@
-"""What training does differently: wrong labels, dots that leak the class, noise."""
+"""The benchmark's settings for images: wrong labels, dots that leak the class, noise."""
 
 from __future__ import annotations
 

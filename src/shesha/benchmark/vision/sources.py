@@ -1,4 +1,4 @@
-"""Where images come from: the local folder, or a download."""
+"""Sources of images: the local folder, or a download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the correlation depend on a setting, such as the number of components or the seed?"""
+"""Correlation of two scores by setting, such as the number of components or the seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank correlations of resampled lines of a table, without copying or sorting lines again."""
+"""Rank correlations of bootstrap resamples of a table, without sorting again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a single perturbation determine the correlation?"""
+"""Influence of single perturbations on a correlation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the coherence do magnitude, group size and spread explain, over several data sets?"""
+"""Mixed model of coherence with magnitude, group size and spread, over several data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit found: faults of the data, stability, spectrum, agreement with labels, drift."""
+"""The result of an audit: data faults, stability, spectrum, label agreement, drift."""
 
 from __future__ import annotations
 

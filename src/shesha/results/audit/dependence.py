@@ -1,4 +1,4 @@
-"""Do rows depend on one another, and what to do about it?"""
+"""The dependence between rows, and advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could be wrong with a conclusion, what could change it most first."""
+"""Doubts about a conclusion, largest effect first."""
 
 from __future__ import annotations
 

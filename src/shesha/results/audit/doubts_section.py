@@ -1,4 +1,4 @@
-"""What could be wrong with the numbers of an audit, in front of them."""
+"""The report section on the doubts of an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit on one screen: the verdict, one table, what to doubt first, and where the rest is."""
+"""An audit on one screen: the verdict, one table, the largest doubt, and where to read more."""
 
 from __future__ import annotations
 

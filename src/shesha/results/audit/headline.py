@@ -1,4 +1,4 @@
-"""What an audit comes to, in a few lines."""
+"""The headline of an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which labels an audit was given."""
+"""The classes of the labels that an audit was given."""
 
 from __future__ import annotations
 

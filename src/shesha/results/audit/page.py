@@ -1,4 +1,4 @@
-"""An audit as a page: the headline, the scores that decide, what to doubt, then every number."""
+"""The page of an audit: headline, main scores, doubts, then every number."""
 
 from __future__ import annotations
 

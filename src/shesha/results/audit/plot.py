@@ -1,4 +1,4 @@
-"""An audit as a picture."""
+"""The plot of an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the numbers of an audit call for: a sentence on how to read one, where it could mislead here."""
+"""Sentences on how to read the numbers of an audit where they could mislead."""
 
 from __future__ import annotations
 

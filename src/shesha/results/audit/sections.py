@@ -1,4 +1,4 @@
-"""An audit as sections: what it comes to, the data, a table of the numbers, and what these numbers call for."""
+"""The report sections of an audit: headline, data, tables of numbers, and how to read them."""
 
 from __future__ import annotations
 

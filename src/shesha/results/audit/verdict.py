@@ -1,4 +1,4 @@
-"""What the stability of a representation comes to, in words."""
+"""The verdict on the stability of a representation, in words."""
 
 from __future__ import annotations
 

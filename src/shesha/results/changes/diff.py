@@ -1,4 +1,4 @@
-"""What changing a model changed: layer by layer, beside what encoding the same inputs again changes."""
+"""The result of `shesha.diff`: the change of each layer beside the noise floor."""
 
 from __future__ import annotations
 

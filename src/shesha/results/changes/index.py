@@ -1,4 +1,4 @@
-"""May new queries meet old vectors? Recall of a vector index that is kept, mapped, or made anew."""
+"""The verdict on a vector index: keep it, map it, or embed again, with its recall."""
 
 from __future__ import annotations
 

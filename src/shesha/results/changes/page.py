@@ -1,4 +1,4 @@
-"""A diff as a page."""
+"""The page of a diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a diff says in a sentence."""
+"""Sentences that summarise a diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of change it was: turned, rescaled, collapsed or new; which classes moved; what a task keeps."""
+"""The kind of a change: rotation, rescaling, collapse or new structure; moved classes; the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diff as text: at most thirty lines, the answer first."""
+"""A diff as text of at most thirty lines."""
 
 from __future__ import annotations
 

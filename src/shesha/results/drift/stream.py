@@ -1,4 +1,4 @@
-"""What a stream of new inputs, or a window of them, shows beside earlier ones."""
+"""The state of a stream, or of a window, of new inputs compared with earlier ones."""
 
 from __future__ import annotations
 

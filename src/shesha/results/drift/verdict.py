@@ -1,4 +1,4 @@
-"""What a drift monitor found: the same inputs encoded again, a stream of new ones, two windows."""
+"""The verdict of a drift monitor on encodings, streams or windows."""
 
 from __future__ import annotations
 

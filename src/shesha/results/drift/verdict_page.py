@@ -1,4 +1,4 @@
-"""A verdict of a drift monitor as a page."""
+"""The page of a drift monitor's verdict."""
 
 from __future__ import annotations
 

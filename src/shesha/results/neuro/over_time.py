@@ -1,4 +1,4 @@
-"""Agreement of geometries between times, beside the largest that chance gives anywhere."""
+"""Agreement of geometries between times, beside the largest by chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed between sessions: rates, tuning, or the geometry, each with its chance level."""
+"""Changes between sessions in rates, tuning or geometry, each with its chance level."""
 
 from __future__ import annotations
 

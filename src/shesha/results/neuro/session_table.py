@@ -1,4 +1,4 @@
-"""Areas of many sessions, each score with its chance level, and what groups of them have in common."""
+"""Scores of areas over sessions with chance levels, and their means by group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A grid of layers, and its aggregate beside the same aggregate under the null."""
+"""A calibrated grid of layers: its aggregate beside the null distribution of the aggregate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several calibrated pairs, corrected for their number."""
+"""Several calibrated pairs, with p-values corrected for their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All pairs of several representations with its chance level: the tables, in text and on pages."""
+"""Tables of all pairs with chance levels, for text and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison found: one number per measure, and which way each is to be read."""
+"""The result of a comparison: a score per measure, with its direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several representations around their mean shape: how far each lies, and which lie apart."""
+"""Distances of several representations from their mean shape, with outliers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Held-out values beside those of all rows, as lines and as a section of a page."""
+"""Held-out values beside in-sample ones, as lines and as a section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of layers compared with layers: the grid, and its best pair with the chance level."""
+"""Pages of layer grids: the grid, and the best pair with its chance level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers from the best to the worst, the best beside the best of chance."""
+"""Layers ranked from best to worst, with the best by chance."""
 
 from __future__ import annotations
 

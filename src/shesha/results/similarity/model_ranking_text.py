@@ -1,4 +1,4 @@
-"""A ranking of models in words: the headline, the table, and the page."""
+"""Headline, table and page of a model ranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How close a measure can come where the data are noisy."""
+"""The noise ceiling of a measure for noisy data."""
 
 from __future__ import annotations
 

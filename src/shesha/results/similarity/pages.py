@@ -1,4 +1,4 @@
-"""Comparisons as pages: of two representations, and of all pairs."""
+"""Pages of comparisons: of two representations, and of all pairs."""
 
 from __future__ import annotations
 

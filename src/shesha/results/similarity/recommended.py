@@ -1,4 +1,4 @@
-"""The three measures to begin with."""
+"""The three recommended measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of two representations, matched one to one, beside chance."""
+"""One-to-one matches of the units of two representations, beside chance."""
 
 from __future__ import annotations
 

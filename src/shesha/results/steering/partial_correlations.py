@@ -1,4 +1,4 @@
-"""Which predictors go with a target over models, raw and with others held fixed."""
+"""Correlations of predictors with a target over models, raw and partial."""
 
 from __future__ import annotations
 

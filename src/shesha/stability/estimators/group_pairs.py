@@ -1,4 +1,4 @@
-"""Pairs of rows in resamples of whole groups: a group that is drawn twice is two groups, which never meet as rows do.
+"""Pairs of rows in resamples of whole groups; a group that is drawn twice counts as two groups.
 
 A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not
 c**2: the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.

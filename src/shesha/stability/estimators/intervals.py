@@ -1,4 +1,4 @@
-"""The interval of a score: what other rows, other pairs and other partitions would change, put together."""
+"""Intervals of scores, from the variation over rows, pairs and partitions."""
 
 from __future__ import annotations
 

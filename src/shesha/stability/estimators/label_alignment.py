@@ -1,4 +1,4 @@
-"""Alignment with the labels on all pairs of rows, or on random ones where there are many."""
+"""Estimate alignment with labels on all pairs of rows, or on random pairs of many rows."""
 
 from __future__ import annotations
 

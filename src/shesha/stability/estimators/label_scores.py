@@ -1,4 +1,4 @@
-"""Estimates of the supervised scores: the value on all rows, on rows resampled with their labels, shuffled labels."""
+"""Estimate label scores, with resampled rows and shuffled labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which random pairs of rows stand for all, and which of them each partition is scored on."""
+"""Choose random pairs of rows, and the pairs on which each partition is scored."""
 
 from __future__ import annotations
 

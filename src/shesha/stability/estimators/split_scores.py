@@ -1,4 +1,4 @@
-"""The two split scores with their intervals and their chance, in one pass over the partitions."""
+"""Estimate the two split scores with interval and null in one pass over the partitions."""
 
 from __future__ import annotations
 

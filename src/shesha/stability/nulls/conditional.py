@@ -1,4 +1,4 @@
-"""Nulls of stability that keep what a row is by itself: its scale, its depth, or a quantity that is given."""
+"""Conditional nulls: row scale, depth or a given quantity of each row is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The null of a basis-averaged score: the values of each feature permuted among the rows, on their own."""
+"""The feature-shuffle null of a basis-averaged score: each feature is permuted independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the nulls of label scores share: the shuffled labels, and which rows carry them where there are very many."""
+"""Label permutations for label scores, on a subset of the rows if there are many."""
 
 from __future__ import annotations
 

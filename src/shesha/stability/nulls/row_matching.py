@@ -1,4 +1,4 @@
-"""The null of a split score: the rows of the two halves matched at random, partition by partition."""
+"""The row-matching null of a split score: the rows of the two halves are matched at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The null of a split score from sampled pairs: every matching reads fresh blocks of rows."""
+"""The row-matching null for sampled pairs: every matching reads new blocks of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between classes over distances within: one distance matrix for all subsamples."""
+"""Distances between classes over distances within classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a representation's geometry agrees with class labels."""
+"""Agreement of a representation's geometry with class labels."""
 
 from __future__ import annotations
 

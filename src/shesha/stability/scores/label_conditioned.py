@@ -1,4 +1,4 @@
-"""Stability of the geometry of class centroids across class-balanced halves of the rows."""
+"""Stability of the geometry of class centroids over class-balanced halves of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two documented scores without an identifiable estimand: kept as documented, with a warning."""
+"""Two documented scores without an identifiable estimand, kept with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The geometry of two representations of the same rows, and of a sequence of them."""
+"""Drift of distances between two representations, and along a sequence."""
 
 from __future__ import annotations
 
