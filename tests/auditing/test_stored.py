@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
-from shesha.auditing import _stored_runs, layer_drift
+from shesha.auditing import _settings_key, _stored_runs, layer_drift
 from shesha.comparison import sources
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
@@ -174,7 +174,7 @@ def test_other_options_labels_and_code_are_audited_anew(folder, classes, store, 
     for other in OTHERS.values():
         quick_audit(only, **{"y": classes, "store": store, **other})
     assert len(calls) == len(OTHERS) + 1
-    monkeypatch.setattr(_stored_runs, "_version", lambda: "another")
+    monkeypatch.setattr(_settings_key, "_version", lambda: "another")
     quick_audit(only, classes, store=store)
     assert len(calls) == len(OTHERS) + 2
 
@@ -183,7 +183,9 @@ def test_without_a_seed_each_audit_draws_its_own(folder, store, quick_audit, cal
     found = [quick_audit([folder / "early.npy"], store=store, seed=None) for _ in range(2)]
     assert len(calls) == 2
     assert found[0]["early"].scores["feature_split"].value != found[1]["early"].scores["feature_split"].value
-    assert found[0].options["seed"] is None
+    # The drawn seed is recorded, so that the audit can be repeated.
+    again = quick_audit([folder / "early.npy"], seed=found[0].options["seed"])
+    assert again["early"].scores == found[0]["early"].scores
     draws = [quick_audit(folder, seed=np.random.default_rng(3)) for _ in range(2)]
     assert draws[0] == draws[1]
 
@@ -296,14 +298,14 @@ def test_findings_come_back_from_plain_values(arrays, classes, quick_audit):
 
 
 def test_all_code_behind_the_numbers_counts():
-    names = {one.function.__module__ for one in _stored_runs._parts()}
+    names = {one.function.__module__ for one in _settings_key.audit_parts()}
     assert {
         "shesha.stability.scores.feature_split",
         "shesha.stability.scores.label_alignment",
         "shesha.descriptors.spectrum",
     } <= names
     assert _stored_runs._modules(apart=True) == tuple(
-        dict.fromkeys(one.function.__module__ for one in _stored_runs._parts())
+        dict.fromkeys(one.function.__module__ for one in _settings_key.audit_parts())
     )
 
 

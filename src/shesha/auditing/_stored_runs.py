@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import warnings
@@ -14,23 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing._subjects import Subject
+from shesha.auditing._settings_key import audit_parts, settings_key
 from shesha.auditing.findings import Settings, audit_representation
-from shesha.descriptors import descriptors
-from shesha.doubting import marked_functions
-from shesha.nulls.permutations import nonempty_arguments
+from shesha.auditing.subject import Subject
 from shesha.results import Faults, RepresentationAudit
-from shesha.stability import Variant, registered_variants
+from shesha.stability import Variant
 from shesha.stability.estimators.split_scores import exact_bytes
 from shesha.support.memory import memory_budget
 from shesha.support.progress import mute_progress
-from shesha.support.seeds import generator
-from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimableWarning
 
 AUDITS = "audit"
 """The name in the store for the findings about one content."""
-FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
 _SHORT_OF_MEMORY = "must fit the memory budget"
 
 
@@ -100,63 +94,18 @@ def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> Re
     return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
 
 
-def _parts() -> list[Any]:
-    """Return the parts of an audit: scores and descriptors."""
-    scores: list[Variant] = [one for one in registered_variants().values() if one.audited]
-    return [*scores, *(one for one in descriptors().values() if one.audited)]
-
-
 def _modules(apart: bool) -> tuple[str, ...]:
     """Return the modules that make up an audit, which other processes must be able to import."""
-    found = tuple(dict.fromkeys(one.function.__module__ for one in _parts()))
+    found = tuple(dict.fromkeys(one.function.__module__ for one in audit_parts()))
     if apart and "__main__" in found:
-        own = ", ".join(one.name for one in _parts() if one.function.__module__ == "__main__")
+        own = ", ".join(one.name for one in audit_parts() if one.function.__module__ == "__main__")
         raise ValueError(f"workers must be 1 for scores that other processes cannot import, got {own}")
     return tuple(one for one in found if one != "__main__")
 
 
-def _version() -> str:
-    """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
-    return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
-
-
-def list_audit_code() -> list[Any]:
-    """Return the functions and classes that an audit calls, including marked ones."""
-    parts = _parts()
-    estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
-    scores = [*(one.function for one in parts), *(one.view for one in parts), *estimators]
-    return [audit_representation, *scores, *marked_functions()]
-
-
-def settings_key(y: ArrayLike | None, settings: Settings) -> str:
-    """Return a key of all settings of an audit: options, seed, labels, design, code."""
-    design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
-    plain = {
-        name: getattr(settings, name)
-        for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
-    }
-    design |= {name: _text(quantity) for name, quantity in settings.known.items()}
-    return json.dumps([plain, design, None if y is None else _text(y), _version()], sort_keys=True)
-
-
-def _text(value: Any) -> str:
-    """Return an option as text; for labels, a hash of their values and kind."""
-    if np.ndim(value) == 0:
-        return repr(value)
-    array = np.asarray(value)
-    digest = hashlib.sha256(f"{array.dtype.kind} {array.shape}".encode())
-    digest.update(repr(array.tolist()).encode())
-    return digest.hexdigest()[:24]
-
-
 def _key(subject: Subject, request: str) -> str:
     """Return the key of an audit; beyond the memory budget, it includes the budget, which decides sampling."""
-    draws = [one.estimator_options.get("n_draws", 1) for one in _parts() if isinstance(one, Variant)]
+    draws = [one.estimator_options.get("n_draws", 1) for one in audit_parts() if isinstance(one, Variant)]
     budget = memory_budget()
     exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget
     return f"{subject.fingerprint} {'exact' if exact else budget} {request}"
-
-
-def fix_seed(seed: Seed) -> int:
-    """Return the seed as a number that all processes share; draw one if none is given."""
-    return int(generator(seed).integers(2**63)) if seed is None or isinstance(seed, np.random.Generator) else int(seed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.auditing._path_inputs import holds_paths
-from shesha.auditing.equal_width import equal_width_scores, equal_width_scores_of_files
-from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings, size
-from shesha.auditing.layer_drift import measure_drift, measure_drift_of_files
+from shesha.auditing._stored_values import StoredValues
+from shesha.auditing.equal_width import equal_width_scores
+from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings
+from shesha.auditing.layer_drift import measure_drift
+from shesha.auditing.subject import Subject
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
@@ -32,7 +34,7 @@ from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimableWarning
 from shesha.views import Rdm, Representation, Rows, align_rows, hint_of_distances, rows_or_distances
 
-_RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs")
+_RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
@@ -95,7 +97,8 @@ def audit(
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
-        For everything random; default 0, so an audit can be repeated.
+        For everything random; default 0, so an audit can be repeated. The result records the number; with None or a
+        Generator, the number that was drawn.
     workers : int, optional
         Number of processes, each of which audits one representation at a time and may take the memory budget; default:
         1, of many threads.
@@ -126,7 +129,6 @@ def audit(
     1        trained        900          32
     """
     check.choice(metric, METRICS, "metric")
-    generator(seed)
     runs.require_workers(workers, scheduler)
     settings = Settings(
         metric=metric,
@@ -134,7 +136,7 @@ def audit(
         n_bootstrap=check.count(n_bootstrap, "n_bootstrap", minimum=0),
         n_permutations=_draws(n_permutations),
         pairs=check_pairs(pairs),
-        seed=int(seed) if isinstance(seed, int | np.integer) else seed,
+        seed=_fix_seed(seed),
         design={
             "blocks": blocks,
             "groups": groups,
@@ -145,46 +147,59 @@ def audit(
         known=text_lengths(representations),
     )
     if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
-        return _audit_in_memory(representations, layer_axis, y, settings)
+        subjects = _subjects_in_memory(representations, layer_axis)
+        return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._stored_runs import audit_with_store, fix_seed, settings_key
-    from shesha.auditing._subjects import file_subjects, find_files, mapping_subjects
+    from shesha.auditing._audit_inputs import stored_subjects
+    from shesha.auditing._stored_runs import audit_with_store
 
-    files = find_files(representations, layer_axis)
     with runs.open_for_writing(store) as kept:
-        subjects = file_subjects(files, kept) if files else mapping_subjects(representations, layer_axis, kept)
-        y, settings = align_with_rows([one.names for one in subjects.values()], y, settings)
-        _require_usable(y, settings, [one.n_rows for one in subjects.values()])
-        numbered = replace(settings, seed=fix_seed(settings.seed))
-        apart, interrupted = audit_with_store(subjects, y, numbered, kept, workers, scheduler)
-        apart = equal_width_scores_of_files(subjects, apart, numbered, settings_key(None, numbered), kept)
-        finished = {one.name: subjects[one.name] for one in apart}
-        drift, reason = measure_drift_of_files(finished, apart, metric, kept)
-    return _as_result(apart, y, drift, reason, settings, interrupted)
+        subjects = stored_subjects(representations, layer_axis, kept)
+        compute = partial(audit_with_store, store=kept, workers=workers, scheduler=scheduler)
+        return _audit_subjects(subjects, y, settings, compute, StoredValues(kept))
 
 
-def _audit_in_memory(representations: Any, layer_axis: LayerAxis, y: ArrayLike | None, settings: Settings) -> Audit:
+def _audit_subjects(
+    subjects: Mapping[str, Subject],
+    y: ArrayLike | None,
+    settings: Settings,
+    compute: Callable[[Mapping[str, Subject], Any, Settings], tuple[list[RepresentationAudit], bool]],
+    stored: StoredValues,
+) -> Audit:
+    """Audit each representation by `compute`, and then what needs several of them."""
+    y, settings = align_with_rows([one.names for one in subjects.values()], y, settings)
+    _require_usable(y, settings, [one.n_rows for one in subjects.values()])
+    findings, interrupted = compute(subjects, y, settings)
+    findings = equal_width_scores(subjects, findings, settings, stored)
+    finished = {one.name: subjects[one.name] for one in findings}
+    drift, reason = measure_drift(finished, findings, settings.metric, stored)
+    return _as_result(findings, y, drift, reason, settings, interrupted)
+
+
+def _subjects_in_memory(representations: Any, layer_axis: LayerAxis) -> dict[str, Subject]:
     named = align_rows(_check_names(representations, layer_axis))
     hint_of_distances({name: X.sample for name, X in named.items() if isinstance(X, Rows) and not X.is_sparse})
-    y, settings = align_with_rows([one.names for one in named.values()], y, settings)
-    if y is not None:
-        _require_usable_labels(y, [size(X) for X in named.values()])
-    found, interrupted = [], False
-    several = track(named.items(), len(named), "representations") if len(named) > 1 else named.items()
+    return {name: Subject.in_memory(X) for name, X in named.items()}
+
+
+def _audit_in_turn(
+    subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
+) -> tuple[list[RepresentationAudit], bool]:
+    """Audit one representation after another; Ctrl-C ends it early."""
+    found: list[RepresentationAudit] = []
+    alone = len(subjects) == 1
     try:
-        for name, X in several:
+        for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
             # One representation shows the progress of its parts, several that of the whole.
-            with mute_progress() if len(named) > 1 else nullcontext(), warnings.catch_warnings():
+            with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The reason stands in the result.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                found.append(audit_representation(name, X, y, settings))
+                found.append(audit_representation(name, subject.load(), y, settings))
     except KeyboardInterrupt:
         if not found:
             raise
-        interrupted = True
-    finished = {one.name: named[one.name] for one in found}
-    found = equal_width_scores(finished, found, settings)
-    return _as_result(found, y, *measure_drift(finished, found, settings.metric), settings, interrupted)
+        return found, True
+    return found, False
 
 
 def _as_result(
@@ -196,7 +211,6 @@ def _as_result(
     interrupted: bool,
 ) -> Audit:
     plain = {name: getattr(settings, name) for name in _RECORDED}
-    plain["seed"] = settings.seed if isinstance(settings.seed, int) else None
     if nonempty_arguments(settings.design):
         plain["design"] = tuple(nonempty_arguments(settings.design))
     labels = None if y is None else _classes(y)
@@ -233,6 +247,12 @@ def _draws(n_permutations: int) -> int:
     if 0 < found < _FEWEST_DRAWS:
         raise ValueError(f"n_permutations must be at least {_FEWEST_DRAWS}, or 0 for none, got {found}")
     return found
+
+
+def _fix_seed(seed: Seed) -> int:
+    """Return the seed as a number that all representations and processes share; draw one if none is given."""
+    rng = generator(seed)
+    return int(seed) if isinstance(seed, int | np.integer) else int(rng.integers(2**63))
 
 
 def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shesha import runs
+from shesha.auditing._settings_key import settings_key
+from shesha.auditing._stored_values import StoredValues
 from shesha.auditing.findings import Settings
+from shesha.auditing.subject import Subject
 from shesha.results import Estimate, RepresentationAudit
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate
@@ -23,9 +24,6 @@ from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable, NotEstimableWarning
 from shesha.views import Rows
 
-if TYPE_CHECKING:
-    from shesha.auditing._subjects import Subject
-
 WIDTHS = "width"
 """The name in the store for scores at equal width."""
 _SCORE = "feature_split"
@@ -34,51 +32,35 @@ _CHOICES, _SPLITS = 10, 3
 
 
 def equal_width_scores(
-    representations: Mapping[str, Any], findings: Sequence[RepresentationAudit], settings: Settings
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], settings: Settings, stored: StoredValues
 ) -> list[RepresentationAudit]:
-    """Return the findings with scores at equal width, if widths differ."""
+    """Return the findings with scores at equal width, if widths differ; one file is in memory at a time."""
     width = common_width(findings)
     if width is None:
         return list(findings)
+
+    def score(finding: RepresentationAudit) -> Estimate | None:
+        subject = subjects[finding.name]
+        try:
+            plain = stored.get(
+                WIDTHS,
+                lambda: f"{subject.fingerprint} {width} {settings_key(None, settings)}",
+                lambda: _as_plain(_equal_width_score(subject, finding, width, settings)),
+            )
+        except (OSError, ValueError, MemoryError) as error:
+            # The file has changed since it was audited.
+            return _missing_score(finding, width, str(error) or type(error).__name__)
+        return None if plain is None else Estimate.from_dict(plain)
+
     with mute_progress():
         return [
-            replace(one, same_width=_equal_width_score(representations[one.name], one, width, settings))
-            if _has_score(one)
-            else one
+            replace(one, same_width=score(one)) if _has_score(one) else one
             for one in track(findings, len(findings), "as many features each")
         ]
 
 
-def equal_width_scores_of_files(
-    subjects: Mapping[str, Subject],
-    findings: Sequence[RepresentationAudit],
-    settings: Settings,
-    request: str,
-    store: runs.ResultStore,
-) -> list[RepresentationAudit]:
-    """Return the same for files, with one in memory at a time; stored scores are not computed again."""
-    width = common_width(findings)
-    if width is None:
-        return list(findings)
-    scored = []
-    for one in findings:
-        if not _has_score(one):
-            scored.append(one)
-            continue
-        key = f"{subjects[one.name].fingerprint} {width} {request}"
-        text = store.get(WIDTHS, key)
-        if text is None:
-            try:
-                estimate = _equal_width_score(subjects[one.name].load(), one, width, settings)
-            except (OSError, ValueError, MemoryError) as error:
-                # The file has changed since it was audited.
-                scored.append(replace(one, same_width=_missing_score(one, width, str(error) or type(error).__name__)))
-                continue
-            text = json.dumps(None if estimate is None else estimate.to_dict())
-            store.put(WIDTHS, {key: text})
-        plain = json.loads(text)
-        scored.append(replace(one, same_width=None if plain is None else Estimate.from_dict(plain)))
-    return scored
+def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    return None if estimate is None else estimate.to_dict()
 
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
@@ -144,11 +126,14 @@ def _score_columns(rows: Rows, columns: Index, settings: Settings, rng: np.rando
     return as_estimate(request, evaluate(request), settings.confidence)
 
 
-def _equal_width_score(X: Any, finding: RepresentationAudit, width: int, settings: Settings) -> Estimate | None:
+def _equal_width_score(
+    subject: Subject, finding: RepresentationAudit, width: int, settings: Settings
+) -> Estimate | None:
     """The narrowest representation keeps its score; for others, features are chosen at random."""
     if finding.n_features == width:
         return finding.feature_split
-    rows = X if isinstance(X, Rows) else Rows(X, finding.name)
+    rows = subject.load()
+    assert isinstance(rows, Rows)
     kept = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
     design = resolve_design(settings.design, finding.n_samples)
     own = replace(settings, design={}, exchange=None if design is None else design.take(kept))

@@ -45,7 +45,7 @@ class Settings:
     n_bootstrap: int
     n_permutations: int
     pairs: int | None
-    seed: int | np.random.Generator | None
+    seed: int
     design: Design
     """The requested exchange design of the rows."""
     known: Mapping[str, Vector] = field(default_factory=dict)
@@ -70,11 +70,6 @@ def meanings() -> dict[str, Meaning]:
         for one in found
         if one.audited
     }
-
-
-def size(X: Rows | Rdm) -> int:
-    """Number of rows."""
-    return len(X) if isinstance(X, Rows) else X.n_rows
 
 
 def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:

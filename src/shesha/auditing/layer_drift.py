@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shesha import runs
+from shesha.auditing._stored_values import StoredValues
+from shesha.auditing.subject import Subject
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes
-from shesha.stability.scores.rdm_drift import EQUAL, drift_path
+from shesha.stability.scores.rdm_drift import EQUAL
 from shesha.support.memory import memory_budget
 from shesha.support.types import Index
-from shesha.support.warnings import NotEstimable, NotEstimableWarning
+from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Rdm, Rows, representation_from
-
-if TYPE_CHECKING:
-    from shesha.auditing._subjects import Subject
 
 _MIN_ROWS = 4
 DRIFTS = "drift"
@@ -30,33 +28,21 @@ DRIFTS = "drift"
 
 
 def measure_drift(
-    representations: Mapping[str, Rows | Rdm], findings: Sequence[RepresentationAudit], metric: Metric
+    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
 ) -> tuple[DriftPath | None, str]:
-    """Return the drift from the first and step by step, or the reason for none."""
+    """Return the drift from the first and step by step, or the reason for none; at most three files are in memory."""
     kept, reason = _shared_rows(findings)
     if kept is None:
         return None, reason
-    rows = {name: _take_rows(X, kept) for name, X in representations.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotEstimableWarning)
-        return drift_path(rows, metric=metric), ""
-
-
-def measure_drift_of_files(
-    subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, store: runs.ResultStore
-) -> tuple[DriftPath | None, str]:
-    """Return the same for files, with at most three in memory; stored drifts are not computed again."""
-    kept, reason = _shared_rows(findings)
-    if kept is None:
-        return None, reason
-    steps = _Steps(kept, metric, store)
+    steps = _Steps(kept, metric, stored)
     several = list(subjects.values())
+    start = several[0]
     first, previous = [0.0], [0.0]
     try:
         for before, one in pairwise(several):
-            steps.forget_all_but(several[0], before)
+            steps.forget_all_but(start, before)
             previous.append(steps.drift(before, one))
-            first.append(steps.drift(several[0], one))
+            first.append(previous[-1] if before is start else steps.drift(start, one))
     except (OSError, ValueError, MemoryError) as error:
         return None, str(error) or type(error).__name__
     reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
@@ -64,36 +50,39 @@ def measure_drift_of_files(
 
 
 class _Steps:
-    """Drifts between contents, over some of their rows; each content is ranked once."""
+    """Drifts between representations over some of their rows, each ranked once."""
 
-    def __init__(self, row_choice: Index, metric: Metric, store: runs.ResultStore) -> None:
-        self._kept, self._metric, self._store = row_choice, metric, store
-        rows = hashlib.sha256(row_choice.astype(np.int64).tobytes()).hexdigest()[:24]
-        self._asked = json.dumps([metric, rows, runs.version_of_code(RankedRdm)])
-        self._ranked: dict[str, RankedRdm | None] = {}
+    def __init__(self, row_choice: Index, metric: Metric, stored: StoredValues) -> None:
+        self._kept, self._metric, self._stored = row_choice, metric, stored
+        self._ranked: dict[int, RankedRdm | None] = {}
+
+    @cached_property
+    def _request(self) -> str:
+        rows = hashlib.sha256(self._kept.astype(np.int64).tobytes()).hexdigest()[:24]
+        return json.dumps([self._metric, rows, runs.version_of_code(RankedRdm)])
 
     def forget_all_but(self, *subjects: Subject) -> None:
         """Make room."""
-        needed = {one.fingerprint for one in subjects}
+        needed = set(map(id, subjects))
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 
     def drift(self, a: Subject, b: Subject) -> float:
         """Return 1 - rank correlation of the distances; NaN if all distances of one side are equal."""
-        key = f"{a.fingerprint} {b.fingerprint} {self._asked}"
-        text = self._store.get(DRIFTS, key)
-        if text is None:
-            text = json.dumps(_drift(self._view(a), self._view(b)))
-            self._store.put(DRIFTS, {key: text})
-        return float(json.loads(text))
+        found = self._stored.get(
+            DRIFTS,
+            lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
+            lambda: _drift(self._view(a), self._view(b)),
+        )
+        return float(found)
 
     def _view(self, subject: Subject) -> RankedRdm | None:
-        if subject.fingerprint not in self._ranked:
+        if id(subject) not in self._ranked:
             try:
                 view = representation_from(_take_rows(subject.load(), self._kept)).view(RankedRdm, metric=self._metric)
             except NotEstimable:
                 view = None
-            self._ranked[subject.fingerprint] = view
-        return self._ranked[subject.fingerprint]
+            self._ranked[id(subject)] = view
+        return self._ranked[id(subject)]
 
 
 def _drift(a: RankedRdm | None, b: RankedRdm | None) -> float:

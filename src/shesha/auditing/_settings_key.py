@@ -1,0 +1,59 @@
+"""Keys of the settings and the code of an audit, under which a store keeps its findings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha import runs
+from shesha.auditing.findings import Settings, audit_representation
+from shesha.descriptors import descriptors
+from shesha.doubting import marked_functions
+from shesha.nulls.permutations import nonempty_arguments
+from shesha.stability import Variant, registered_variants
+
+FOLLOWED = (*runs.FOLLOWED, "auditing", "descriptors", "doubting", "stability")
+
+
+def audit_parts() -> list[Any]:
+    """Return the parts of an audit: scores and descriptors."""
+    scores: list[Variant] = [one for one in registered_variants().values() if one.audited]
+    return [*scores, *(one for one in descriptors().values() if one.audited)]
+
+
+def _version() -> str:
+    """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
+    return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
+
+
+def list_audit_code() -> list[Any]:
+    """Return the functions and classes that an audit calls, including marked ones."""
+    parts = audit_parts()
+    estimators = [one.estimator for one in parts if isinstance(one, Variant) and one.estimator is not None]
+    scores = [*(one.function for one in parts), *(one.view for one in parts), *estimators]
+    return [audit_representation, *scores, *marked_functions()]
+
+
+def settings_key(y: ArrayLike | None, settings: Settings) -> str:
+    """Return a key of all settings of an audit: options, seed, labels, design, code."""
+    design = {name: _text(value) for name, value in nonempty_arguments(settings.design).items()}
+    plain = {
+        name: getattr(settings, name)
+        for name in ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "seed")
+    }
+    design |= {name: _text(quantity) for name, quantity in settings.known.items()}
+    return json.dumps([plain, design, None if y is None else _text(y), _version()], sort_keys=True)
+
+
+def _text(value: Any) -> str:
+    """Return an option as text; for labels, a hash of their values and kind."""
+    if np.ndim(value) == 0:
+        return repr(value)
+    array = np.asarray(value)
+    digest = hashlib.sha256(f"{array.dtype.kind} {array.shape}".encode())
+    digest.update(repr(array.tolist()).encode())
+    return digest.hexdigest()[:24]
