@@ -1,4 +1,4 @@
-"""What this distribution is called where packages are installed from, and its version."""
+"""Name of this distribution on the package index, and its version."""
 
 DISTRIBUTION = "shesha-representations"
 """Not `shesha`, which is software for adaptive optics, nor `shesha-geometry`, the papers' own package."""

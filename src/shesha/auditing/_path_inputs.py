@@ -1,4 +1,4 @@
-"""Whether the input is files, without importing readers."""
+"""Test whether an input is files, without importing readers."""
 
 from __future__ import annotations
 

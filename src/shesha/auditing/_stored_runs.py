@@ -1,4 +1,4 @@
-"""The audit of many representations on any workers, with a store to resume from."""
+"""Audits of many representations on any workers, with a store that allows a run to resume."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _parts() -> list[Any]:
 
 
 def _modules(apart: bool) -> tuple[str, ...]:
-    """Return the modules that make up an audit, which other processes must be able to import."""
+    """Return the modules of an audit, which other processes must be able to import."""
     found = tuple(dict.fromkeys(one.function.__module__ for one in _parts()))
     if apart and "__main__" in found:
         own = ", ".join(one.name for one in _parts() if one.function.__module__ == "__main__")
@@ -116,7 +116,7 @@ def _modules(apart: bool) -> tuple[str, ...]:
 
 
 def _version() -> str:
-    """Return a hash of the code of an audit; scores are looked up, so imports do not name them."""
+    """Return a hash of the code of an audit, including scores, which no module imports directly."""
     return runs.version_of_code(*list_audit_code(), follow=FOLLOWED)
 
 

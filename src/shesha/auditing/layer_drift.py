@@ -64,7 +64,7 @@ def measure_drift_of_files(
 
 
 class _Steps:
-    """Drifts between contents, over some of their rows; each content is ranked once."""
+    """Drifts between contents over a subset of rows; the distances of each content are ranked once."""
 
     def __init__(self, row_choice: Index, metric: Metric, store: runs.ResultStore) -> None:
         self._kept, self._metric, self._store = row_choice, metric, store
@@ -73,7 +73,7 @@ class _Steps:
         self._ranked: dict[str, RankedRdm | None] = {}
 
     def forget_all_but(self, *subjects: Subject) -> None:
-        """Make room."""
+        """Free the memory of all other subjects."""
         needed = {one.fingerprint for one in subjects}
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 

@@ -1,4 +1,4 @@
-"""The documented split-half reproducibility: do two halves of a perturbation's cells move alike?"""
+"""The documented split-half reproducibility: agreement of the shifts of two halves of a perturbation's cells."""
 
 from __future__ import annotations
 

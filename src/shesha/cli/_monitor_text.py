@@ -1,4 +1,4 @@
-"""What `shesha monitor` writes besides verdicts: the summary of a job, and earlier checks."""
+"""Texts of `shesha monitor` other than verdicts: the summary of a job, and earlier checks."""
 
 from __future__ import annotations
 

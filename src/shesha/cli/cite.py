@@ -1,4 +1,4 @@
-"""`shesha cite`: BibTeX of the measures and scores that were used."""
+"""`shesha cite`: BibTeX for measures and scores."""
 
 from __future__ import annotations
 

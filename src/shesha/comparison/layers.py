@@ -1,4 +1,4 @@
-"""Every layer of one model against every layer of another."""
+"""Comparison of all layers of one model with all layers of another."""
 
 from __future__ import annotations
 

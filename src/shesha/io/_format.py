@@ -102,7 +102,7 @@ def registered_formats() -> dict[str, Format]:
 
 
 def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
-    """Read a file whole, and describe its arrays as those of files are that need not be read whole."""
+    """Read a complete file, and describe its arrays in the same form as those of formats that are read on request."""
     with reading(path):
         found = function(path)
         arrays = {name: to_host(array) for name, array in found.items()}

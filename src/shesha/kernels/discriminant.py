@@ -1,4 +1,4 @@
-"""Linear discriminant directions, and how far resamples of the rows agree on them."""
+"""Linear discriminant directions, and their agreement between resamples of the rows."""
 
 from __future__ import annotations
 

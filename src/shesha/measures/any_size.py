@@ -1,4 +1,4 @@
-"""Which measures are functions of means and products, and so exact for any number of rows."""
+"""Measures that are functions of means and products, and so are exact for any number of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.support.warnings import NotEstimable
 
 
 def takes_moments(measure: Measure) -> bool:
-    """Whether sums over rows (`shesha.Moments`) suffice for a measure, found by trying it on a few rows."""
+    """Return whether sums over rows (`shesha.Moments`) suffice for a measure, by trying it on a few rows."""
     rows = np.random.default_rng(0).standard_normal((2, 60, 12))
     sums = sum_panel(list(rows), [(0, 1)])
     sides = [SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1)]

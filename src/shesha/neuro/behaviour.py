@@ -1,4 +1,4 @@
-"""Does the strength of the response in a trial predict its outcome?"""
+"""The relation between response strength and outcome over trials."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
 
 
 def _ranks(values: Vector) -> Vector:
-    """Centred ranks of unit length, NaN where all are equal."""
+    """Centred ranks of unit length; NaN if all are equal."""
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = float(np.linalg.norm(ranks))

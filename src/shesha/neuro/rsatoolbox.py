@@ -1,4 +1,4 @@
-"""To and from rsatoolbox: data sets and dissimilarity matrices."""
+"""Conversion of data sets and dissimilarity matrices to and from rsatoolbox."""
 
 from __future__ import annotations
 

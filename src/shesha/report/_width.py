@@ -1,15 +1,15 @@
-"""How wide a report may be."""
+"""The width of a report."""
 
 from __future__ import annotations
 
 import shutil
 
 NARROWEST, WIDEST = 40, 100
-"""Narrower pages would break words; longer lines are hard to read."""
+"""Limits of the width: narrower pages would break words, and longer lines are hard to read."""
 
 
 def page_width() -> int:
-    """Return the columns of a report: those of the terminal within limits, 80 where there is no terminal.
+    """Return the width of a report: that of the terminal within limits, or 80 without a terminal.
 
     Examples
     --------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[str]:
-    """Break a text between words; what is longer than a line, such as a path, stays whole.
+    """Break a text between words; longer words, such as paths, stay whole.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def wrap(text: str, width: int, indent: str = "", hanging: str = "  ") -> list[s
 
 
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:
-    """Return the sections below one another: title, indented lines, and the explanation indented further.
+    """Return the sections as text: title, indented lines, and explanations with more indentation.
 
     Parameters
     ----------

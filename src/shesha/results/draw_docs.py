@@ -1,4 +1,4 @@
-"""The documentation that all pictures of results share."""
+"""The common documentation of all plots of results."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def draws_axes(method: Method) -> Method:
-    """Mark a method that draws on the axes given, or on new ones: its documentation says so."""
+    """Mark a method that draws on given or new axes, and add this to its documentation."""
     method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
     return method

@@ -1,4 +1,4 @@
-"""What counts: results, and not rows. Labels, sample sizes, arithmetic and repeats are checks of transcription."""
+"""Counting of results; labels, sample sizes, arithmetic and repeats count as checks of transcription."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TRANSCRIBED = re.compile(
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
-    """Say of each check what it counts as.
+    """Set how each check counts.
 
     Parameters
     ----------

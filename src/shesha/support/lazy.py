@@ -1,4 +1,4 @@
-"""Names of a package whose modules are imported when a name is first asked for."""
+"""Lazy names of a package, whose modules are imported on first use."""
 
 from __future__ import annotations
 

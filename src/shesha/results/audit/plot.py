@@ -1,4 +1,4 @@
-"""An audit as a picture."""
+"""The plot of an audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
-"""Scores of the labels that lie on the axis of the split scores."""
+"""Label scores that share the axis of the split scores."""
 
 
 def draw(audit: Audit, ax: Axes | None) -> Axes:

@@ -1,4 +1,4 @@
-"""Pairs of rows in resamples of whole groups: a group that is drawn twice is two groups, which never meet as rows do.
+"""Pairs of rows in resamples of whole groups, in which a group that is drawn twice counts as two groups.
 
 A pair (i, j) of different groups counts c_i c_j times. Within a group that is drawn c times it stands c times, not
 c**2: the other c**2 - c would pair a group with its copy, at the distances within it, as a row would meet itself.
@@ -15,14 +15,14 @@ Pairs = tuple[Index, Index]
 
 
 def group_codes(design: Exchange | None) -> Index | None:
-    """Code of each row's group, where resamples draw whole groups."""
+    """Code of each row's group, if resamples draw whole groups."""
     if design is None or design.group is None or design.shift or design.block_length:
         return None
     return design.group
 
 
 def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix) -> tuple[Pairs, Matrix]:
-    """Let the second row of pairs within groups be one that always counts once."""
+    """Replace the second row of pairs within groups by one that always counts once."""
     group = group_codes(design)
     if group is None:
         return pairs, counts
