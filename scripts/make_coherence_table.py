@@ -27,11 +27,11 @@ NOISE = {
         rng.normal(size=(n, N_FEATURES)) * np.exp(rng.normal(size=(n, 1))) * np.linspace(0.2, 3, N_FEATURES)
     ),
 }
-READ = """- P-values keep their level, or stay below it. Groups of more rows than 15 % of their controls are compared
-  with shuffled labels: fakes of controls alone leave too few controls. With these, groups of 450 beside 486 controls of
-  several kinds were called coherent in 62 of 600 runs (10 %); with shuffled labels in 36.
-- Intervals hold the mean score as they say, but for controls matched by nearest neighbours: rows share these, and
-  where rows are many the interval holds it in 60 to 90 % only. Read p there."""
+READ = """- False positive rates are at their level or below it. Groups of more rows than 15 % of their controls are
+  compared with shuffled labels, because null groups of controls would leave too few controls. With null groups, groups
+  of 450 and 486 controls of several kinds were called coherent in 62 of 600 runs (10 %); with shuffled labels in 36.
+- Intervals contain the mean score as stated, except for controls matched by nearest neighbours. Rows share these
+  controls, so with many rows the coverage is only 60 to 90 %. Use p there."""
 WAYS = {
     "controls": {},
     "shuffled labels": {"null": "pooled"},
@@ -49,10 +49,11 @@ def main() -> None:
     lines = [line(*case, given.runs) for case in track(cases, len(cases), "cases")]
     head = (
         "# How far to trust coherence\n\n"
-        f"Share of {given.runs} groups without an effect that reach p <= 0.05, in percent: {N_CONTROLS} controls, "
-        f"{N_FEATURES} features,\n{DRAWS} draws; beside their mean coherence, and the mean of its chance level. Then: "
-        "of as many groups with an\neffect (a step of 1 in one feature), the share of 95 % intervals that hold the "
-        "mean score. `scripts/make_coherence_table.py`.\n"
+        f"The first numbers are the share of {given.runs} groups without an effect that reach p <= 0.05, in percent "
+        f"({N_CONTROLS} controls,\n{N_FEATURES} features, {DRAWS} draws). Then come their mean coherence and its mean "
+        "chance level. The last two columns have the share of\n95 % intervals that contain the mean score, for "
+        f"{given.runs} groups with an effect (a step of 1 in one feature).\n"
+        "`scripts/make_coherence_table.py` makes the table.\n"
     )
     table = [
         "| chance | noise | n | coherence | unbiased | magnitude | mean | chance level | interval | of unbiased |",

@@ -101,19 +101,20 @@ TEXT = (
     HEADING
     + """
 
-Made by `python scripts/make_expected_shift_table.py`. Rows of two kinds, one of them half again as wide, 8 features; a
-reference of 200 rows with 10 % of the wider kind, and 300 new rows (with weights 80 and 60 rows). In parentheses 95 %
-limits. Nothing but the share of the kinds changes, {n} streams each:
+Made by `python scripts/make_expected_shift_table.py`. Rows are of two kinds with 8 features; the spread of one kind is
+1.5 times that of the other. The reference has 200 rows with 10 % of the wider kind, and there are 300 new rows (with
+weights, 80 and 60 rows). Parentheses have 95 % limits. In the first table, only the share of the kinds changes ({n}
+streams each):
 
 {nulls}
 
-A mix that changes is a change to `update`, as it should be where nobody expected it. Ranks within groups, and weights
-that are known, keep the rate. When the spread of all rows changes as well, {fewer} streams each:
+`update` counts a changing mix as a change, which is right if nobody expected it. Ranks within groups, and known
+weights, keep the rate. In the second table, the spread of all rows changes as well ({fewer} streams each):
 
 {later}
 
-The composite jumper of `conformal_stream` finds slow changes about as often as the simple jumper of `update`: its gain
-is the mix, not the speed.
+The composite jumper of `conformal_stream` finds slow changes about as often as the simple jumper of `update`: its
+advantage is that it allows a changing mix, not that it is faster.
 """
 )
 

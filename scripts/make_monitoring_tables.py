@@ -310,7 +310,7 @@ def many_deals(n_runs: int = 600) -> list[list]:
         order = np.random.default_rng([11, run]).permutation(len(rows))
         pair = rows[order[:200]], rows[order[500:700]]
         hits.append(two_sample(*pair, test="energy", n_permutations=99, seed=run).significant)
-    return [[f"nothing, {n_runs} deals, 60 directions", "two_sample, energy (0.05)", rate(np.array(hits))]]
+    return [[f"nothing, {n_runs} divisions, 60 directions", "two_sample, energy (0.05)", rate(np.array(hits))]]
 
 
 def main() -> None:
@@ -362,47 +362,49 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ), {k}
-re-encodings as nulls; in parentheses 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights
-stored in bfloat16 or float16. Evidently's tests are those of version 0.7.23, written out in the script.
+Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ), {k} re-encodings as
+nulls; parentheses have 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16
+or float16. Evidently's tests are those of version 0.7.23, reimplemented in the script.
 
 ## Nothing changed: the same inputs encoded again
 
-{n_monitors} monitors of one check each: reference, nulls and the check are drawn anew from 300 re-encodings (120
-where precisions differ), so the limits are somewhat too narrow. The rules of others look at 40 pairs of
+{n_monitors} monitors of one check each: reference, nulls and the check are drawn anew from 300 re-encodings (120 where
+precisions differ), so the limits are somewhat too narrow. The rules of other tools are applied to 40 pairs of
 encodings.
 
 {rates}
 
-No measure passes its rate beside its own re-encodings, Procrustes neither: a threshold common to all measures makes it
-alarm too often. Where an encoder repeats itself to the last bit, drifts tie and the rate is lower, down to zero.
-The fixed bounds on the cosine see none of this jitter, and little else (below). Evidently's tests compare
-distributions, of inputs that are the same; its MMD alarms always or never, according to the data.
+Compared with its own re-encodings, no measure exceeds its rate, not even Procrustes. With a threshold common to all
+measures, Procrustes would alarm too often. If an encoder is exactly reproducible, drifts tie and the rate is lower,
+down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below). Evidently's tests
+compare the distributions of two sets that are the same inputs; its MMD alarms always or never, depending on the data.
 
 ## Nothing changed, many checks
 
-Checks to the first alarm of {n_runs} monitors each (`run_length=`), drawn with replacement from the encodings that are
-no nulls; longest 20 times what is stated. Monitors differ, since each has its own nulls: the mean holds, the median is
-lower. Where drifts tie, alarms are rarer. CUSUM at the same threshold waits longer (+: some never alarmed).
+The table has the number of checks to the first alarm of {n_runs} monitors each (`run_length=`). Checks are drawn with
+replacement from the encodings that are not nulls, up to 20 times the stated number. Each monitor has its own nulls, so
+monitors differ: the mean is at least as stated, and the median is lower. If drifts tie, alarms are rarer. CUSUM at the
+same threshold takes longer (+: some never alarmed).
 
 {lengths}
 
 ## Something changed
 
-Gaussian noise in all weights of MiniLM, in units of each tensor's spread; encodings in all precisions, as the nulls.
-Share of single checks that alert, median number of checks to the alarm in a row, and the share that the others flag.
+Gaussian noise is added to all weights of MiniLM, in units of each tensor's standard deviation. Encodings are in all
+precisions, as are the nulls. The table has the share of single checks that alert, the median number of successive
+checks to the alarm, and the share that other tools flag.
 
 {later}
 
 ## New inputs
 
-Embeddings of SST-2 sentences dealt at random into reference and new rows. All alarms look at the same deals, so they
-are high or low together: over 600 deals the rate is as stated.
+Embeddings of SST-2 sentences are divided at random into reference and new rows. All alarms use the same divisions, so
+their rates are high or low together. Over 600 divisions the rate is as stated.
 
 {new}
 
-The stream looks at one number per row, its distance from the middle, and so needs more rows than a test of two windows;
-it may be looked at after every row, a test only once. Where the same inputs can be encoded again, a check sees far
+The stream uses one number per row, its distance from the centre, so it needs more rows than a test of two windows. You
+may look at it after every row, but at a test only once. If the same inputs can be encoded again, a check detects far
 smaller changes than any of these.
 """
 

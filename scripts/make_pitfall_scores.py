@@ -1,4 +1,4 @@
-"""What each trap does to each main score, where nothing is shared and where much is; a part of docs/pitfalls.md.
+"""Measure how each problem changes each main score, if nothing or much is shared; a part of docs/pitfalls.md.
 
     python scripts/make_pitfall_scores.py [--seeds 20]
 
@@ -23,7 +23,7 @@ from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pitfalls.md"
-BEGIN, END = "## What each trap does to each score\n", "## Twenty traps\n"
+BEGIN, END = "## How each problem changes each score\n", "## Twenty traps\n"
 SPLITS = {"feature split": "feature_split", "basis averaged": "basis_averaged_split"}
 MEASURES = ("CKA", "unbiased CKA", "RSA", "mutual kNN", "Procrustes similarity", "SVCCA")
 SCORES = (*SPLITS, *MEASURES)

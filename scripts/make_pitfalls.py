@@ -350,7 +350,7 @@ first doubt is the one that could change the conclusion most. `shesha audit` pri
 def scores_of_each() -> str:
     """The part of the page that `make_pitfall_scores.py` wrote."""
     page = PAGE.read_text(encoding="utf-8")
-    begin = "## What each trap does to each score\n"
+    begin = "## How each problem changes each score\n"
     return begin + page.split(begin)[1].split("## Twenty traps\n")[0] if begin in page else ""
 
 

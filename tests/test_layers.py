@@ -107,7 +107,7 @@ def test_what_is_no_array_of_three_dimensions_passes():
 
 
 def test_layers_do_not_take_the_name_of_another():
-    with pytest.raises(ValueError, match=r"names must differ once layers have theirs, got 'a\[1\]' twice"):
+    with pytest.raises(ValueError, match=r"names must be distinct after layers are named, got 'a\[1\]' twice"):
         split_layers({"a[1]": np.eye(40), "a": MANY}, layer_axis=1)
 
 
@@ -121,9 +121,9 @@ def test_tensors_are_split_where_they_are():
 def test_hundreds_of_representations_are_made_only_on_request(tmp_path):
     X = np.zeros((500, MOST_LAYERS + 1, 1), dtype=np.float32)
     message = (
-        r"must have at most 300 layers to be split unasked, got an array of shape \(500, 301, 1\), read as 301 layers "
-        r"of 500 rows \(layer_axis=0: 500 layers of 301 rows; layer_axis=None: one representation\); if they are "
-        r"meant, pass layer_axis=1 \(--layer-axis 1\)"
+        r"must have at most 300 layers to be split automatically, got an array of shape \(500, 301, 1\), read as 301 "
+        r"layers of 500 rows \(layer_axis=0: 500 layers of 301 rows; layer_axis=None: one representation\); if this is "
+        r"intended, pass layer_axis=1 \(--layer-axis 1\)"
     )
     with pytest.raises(ValueError, match=f"^a {message}"):
         split_layers({"a": X})

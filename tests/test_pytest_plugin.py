@@ -132,7 +132,7 @@ def test_a_tolerance_turns_a_failure_into_a_note(project):
     project("X", "--canary-update", options=options)
     watched = project("X + 0.1 * rng.standard_normal(X.shape)", options=options)
     watched.assert_outcomes(passed=1)
-    watched.stdout.fnmatch_lines(["*a sign of change, short of a failure: RDM drift*"])
+    watched.stdout.fnmatch_lines(["*a sign of change, but no failure: RDM drift*"])
 
 
 def test_options_that_differ_from_those_of_the_reference_are_refused(project):
@@ -146,7 +146,7 @@ def test_options_that_differ_from_those_of_the_reference_are_refused(project):
     ("encoding", "told"),
     [
         ("X[:30]", "*current must be the 40 rows of the reference encoded again, got 30 rows*"),
-        ("np.where(X > 2, np.nan, X)", "*the encodings cannot be judged beside reference.npz: current has NaN*"),
+        ("np.where(X > 2, np.nan, X)", "*the encodings cannot be compared with reference.npz: current has NaN*"),
     ],
 )
 def test_what_cannot_be_compared_fails_with_its_reason(project, encoding, told):

@@ -1,4 +1,4 @@
-"""The geometry of representations: how stable it is, how similar two are, above chance or not, by which measure."""
+"""Measure the geometry of representations: how stable it is, how similar two are, and whether either exceeds chance."""
 
 from typing import TYPE_CHECKING
 

@@ -63,7 +63,7 @@ def similarity(
     level: float = 0.05,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw all pairs as a heat map, those above chance framed.
+    """Draw a heat map of all pairs, with frames around those above chance.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def similarity(
 
 
 def null(found: BesideNull, ax: Axes | None = None) -> Axes:
-    """Draw what chance gives, with the value and the threshold.
+    """Draw the null distribution with the value and the threshold.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ def null(found: BesideNull, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    drawn: Any = kinds.instance(found, BesideNull, "found", "a result that keeps its null")
+    drawn: Any = kinds.instance(found, BesideNull, "found", "a result with its null distribution")
     return drawn.plot(ax=ax)  # type: ignore[no-any-return]
 
 
 def layer_grid(found: CalibratedLayers, ax: Axes | None = None) -> Axes:
-    """Draw every layer of one model against every layer of another, the closest pair framed.
+    """Draw every layer of one model against every layer of another, with a frame around the closest pair.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
 
 
 def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw magnitude against coherence of groups, with the groups of the same sizes that chance made behind them.
+    """Draw magnitude against coherence of groups, with null groups of the same sizes.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def ranks(results: pd.DataFrame, axes: Any = None) -> Any:
 def representations(
     pairs: PairwiseComparison, measure: str, *, groups: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw representations in a plane, near each other where they are alike (classical scaling).
+    """Draw representations in a plane, near each other if they are similar (classical scaling).
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def representations(
 
 
 def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """Draw how the variance of representations is shared out among their directions.
+    """Draw the distribution of variance over the directions of each representation.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
 
 
 def times(found: OverTime, ax: Axes | None = None) -> Axes:
-    """Draw the geometry at each time against that at every other; what is above chance is framed.
+    """Draw the agreement of geometries between all times, with frames around values above chance.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def _full_name(pairs: PairwiseComparison, measure: str) -> str:
 def _significant_pairs(
     p_values: Mapping[tuple[str, str], float], known: Mapping[str, int], level: float
 ) -> list[tuple[str, str]]:
-    """Return the pairs whose corrected p-values reach a level; NaN is no test."""
+    """Return the pairs whose corrected p-values reach a level; NaN means no test."""
     from shesha.nulls import benjamini_hochberg
 
     if strange := [name for pair in kinds.mapping(p_values, "p_values") for name in pair if name not in known]:

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 OPTION = "--canary-update"
 _PROPERTY = "shesha canary"
 _LIBRARIES = ("numpy", "torch", "transformers", "sentence-transformers", "timm", "onnxruntime", "jax")
-"""Versions that are recorded with a reference where they are installed: they explain small drifts."""
+"""Packages whose versions are recorded with a reference, because they can explain small drifts."""
 _NAMED_ROWS = 3
 TOLERANCE = 1e-3
-"""Drift that fails no test: MiniLM drifts by 1e-10 with the batch size, by 4e-5 in bfloat16, by 0.009 if each text ends
-in one more full stop, and by 0.06 in int8."""
+"""Largest drift that does not fail a test: MiniLM drifts by 1e-10 with the batch size, by 4e-5 in bfloat16, by 0.009
+if each text ends in one more full stop, and by 0.06 in int8."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes references."""
-    text = "write the references of the fixture canary anew, instead of comparing with them"
+    text = "write new references for the fixture canary, instead of comparing with them"
     parser.getgroup("shesha").addoption(OPTION, action="store_true", help=text)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """List the references that were written, and the signs that failed no test."""
+    """List the references that were written, and signs of change that did not fail a test."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
     found = [text for report in reports for name, text in report.user_properties if name == _PROPERTY]
     if found:
@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture
 def canary(request: pytest.FixtureRequest) -> Canary:
-    """Compare what an encoder gives with a reference: `canary("reference.npz", encode)`."""
+    """Compare the output of an encoder with a reference: `canary("reference.npz", encode)`."""
     return Canary(request)
 
 
@@ -131,7 +131,7 @@ class Canary:
         before = monitor.about.get("options")
         if before != asked["options"]:
             told = f"{self._name(path)} was written with {before}, and the test asks for {asked['options']}"
-            self._fail(told, "To write it anew", path)
+            self._fail(told, "To write it again", path)
         current = encode()
         try:
             verdict = monitor.check(current, about=asked)
@@ -140,7 +140,7 @@ class Canary:
         if verdict.needs_attention:
             self._fail(failure(verdict, self._name(path)), "If the change was intended", path)
         if verdict.state == "watch":
-            self._note(f"{self._request.node.nodeid}: a sign of change, short of a failure: {_headline(verdict)}")
+            self._note(f"{self._request.node.nodeid}: a sign of change, but no failure: {_headline(verdict)}")
         return verdict
 
     def _load(self, path: Path) -> DriftMonitor:
@@ -161,15 +161,15 @@ class Canary:
         self._request.node.user_properties.append((_PROPERTY, text))
 
     def _name(self, path: Path) -> str:
-        """Return a path as short as it can be from where pytest was started."""
+        """Return a path relative to the folder in which pytest was started, if that is shorter."""
         start = self._request.config.invocation_params.dir
         return os.path.relpath(path, start) if path.is_relative_to(start) else str(path)
 
 
 def failure(verdict: DriftVerdict, reference: str) -> str:
-    """Return what a failed test prints: what drifted, by how much, which rows, and what to do."""
+    """Return the message of a failed test: what drifted, by how much, which rows, and what to do."""
     if verdict.state == "not estimable":
-        return f"the encodings cannot be judged beside {reference}: {verdict.reason}\n\n{verdict.advice}"
+        return f"the encodings cannot be compared with {reference}: {verdict.reason}\n\n{verdict.advice}"
     rows = ", ".join(one.name for one in verdict.rows[:_NAMED_ROWS])
     head = f"the encodings drifted from {reference}: {_headline(verdict)}"
     # A reference in one file keeps no history, so evidence of many checks says nothing here.
@@ -187,7 +187,7 @@ def _level(repeats: int, false_alarm: float | None) -> float:
 
 
 def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:
-    """Return versions, which a verdict names where they differ, and the options of the call."""
+    """Return versions, which a verdict names if they differ, and the options of the call."""
     found = {}
     for library in _LIBRARIES:
         try:

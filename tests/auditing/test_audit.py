@@ -131,9 +131,9 @@ def test_what_cannot_be_scored_keeps_its_place_and_says_why(layers, classes, qui
     assert reasons == {
         "broken": "NaN or infinite entries (2) must be removed or filled first",
         "late": "",
-        "narrow": "it needs at least 4 rows with a direction and 4 columns, got 60 and 3",
-        "short": "it needs at least 4 rows with a direction and 4 columns, got 3 and 12",
-        "mostly zero": "it needs at least 4 rows with a direction and 4 columns, got 3 and 12",
+        "narrow": "needs at least 4 rows with a direction and 4 columns, got 60 and 3",
+        "short": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
+        "mostly zero": "needs at least 4 rows with a direction and 4 columns, got 3 and 12",
     }
     assert found["late"] == quick_audit({"late": layers["late"]}, classes)["late"]
     assert found["broken"].faults.not_finite_rows == (2, 5)

@@ -128,7 +128,7 @@ def test_drift_and_notes_are_reported(audited):
     notes = told(found["Notes"])
     kinds = "rows (other inputs of the same kind) and partitions of features"
     assert f"Brackets: 95% intervals over {kinds}." in notes
-    assert "p compares with 19 random matchings of the rows and cannot fall below 0.05." in notes
+    assert "p comes from 19 random matchings of the rows and cannot be below 0.05." in notes
 
 
 def test_the_report_says_what_is_above_chance(layers, quick_audit):
@@ -151,7 +151,7 @@ def test_without_draws_no_chance_is_told(layers, quick_audit):
     found = quick_audit(layers["middle"], n_permutations=0)
     assert (found["X"].chance, found["X"].chances) == (None, {})
     assert np.isnan(found.to_frame()["p_value"]).all()
-    assert "no chance level was drawn" in told(next(iter(blocks(found.full_text()).values())))
+    assert "no chance level was computed" in told(next(iter(blocks(found.full_text()).values())))
     assert "chance up to" not in told(blocks(found.full_text())["Stability"])
 
 

@@ -197,7 +197,9 @@ def test_seeds_that_are_none_are_refused(either, seed):
 
 @pytest.mark.parametrize("name", UNPAIRED)
 def test_measures_that_do_not_look_at_which_row_is_which_have_no_null(either, name):
-    with pytest.raises(ValueError, match=f"measure must look at which row is which, got {name}.*no permutation null"):
+    with pytest.raises(
+        ValueError, match=f"measure must depend on the matching of rows, got {name}.*no permutation null"
+    ):
         either(name)
 
 
@@ -264,7 +266,7 @@ def test_data_without_a_score_give_nan_and_the_reason(pair, name):
 
 def test_layers_without_a_score_are_refused(pair):
     X, Y = pair
-    with pytest.raises(ValueError, match="can be computed of, got 1, one where all rows"):
+    with pytest.raises(ValueError, match="to be computed, got 1, one for which all rows"):
         calibrate_layers([X, np.ones((40, 3))], [Y], n_permutations=K)
     with pytest.raises(ValueError, match="must have a score to be calibrated, got none by CCA of 0 and 1"):
         calibrate_layers([X], [Y, np.random.default_rng(0).standard_normal((40, 50))], "CCA", n_permutations=K)

@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_what_has_come(either, scripted):
     found = either(scripted([0.9, 0.1, 0.2, 0.95, KeyboardInterrupt()]), n_permutations=200)
     assert (found.interrupted, found.n_permutations, found.null) == (True, 3, (0.1, 0.2, 0.95))
     assert found.p_value == 2 / 4
-    assert "nterrupted: fewer permutations than asked for" in str(found)
+    assert "nterrupted: fewer permutations than requested" in str(found)
 
 
 def test_an_interrupt_after_few_draws_is_not_significant(either, scripted):

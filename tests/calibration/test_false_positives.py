@@ -63,7 +63,7 @@ def p_values(make, measure, runs, n_permutations=39, **options):
 
 def freely(make, measure, runs, n_permutations=39, **options):
     """The same for rows that depend on one another, which is told."""
-    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer than random ones"):
+    with pytest.warns(CalibrationWarning, match="neighbouring rows are closer than random rows"):
         return p_values(make, measure, runs, n_permutations, **options)
 
 

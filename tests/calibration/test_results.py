@@ -193,7 +193,7 @@ def test_layers_print_direction_chance_and_the_closest_pair(grid):
     assert f"  calibrated {grid.score:.4g}, p = 0.025 (39 permutations, all rows)" in text
     assert f"  chance {grid.null_mean:.4g} +- {grid.null_sd:.2g}, threshold {grid.threshold:.4g} at 0.05" in text
     assert "  closest pair: late and wide" in text
-    assert "answer for a pair named beforehand only" in text
+    assert "are valid only for a pair chosen in advance" in text
     assert grid.matrix().to_string(float_format="%.3g") in text
 
 
@@ -229,7 +229,7 @@ def test_many_pairs_have_both_corrections(many):
 def test_the_chosen_correction_decides(pair):
     pairs = dict.fromkeys("abcd", pair)
     by = {"benjamini-hochberg": calibrate_many(pairs, n_permutations=K, seed=0)}
-    told = "39 permutations cannot make one of 4 pairs significant by itself at 0.05, .* n_permutations=79 can"
+    told = "with 39 permutations, a single one of 4 pairs cannot be significant at 0.05 .*; use n_permutations=79"
     with pytest.warns(CalibrationWarning, match=told):
         by["holm"] = calibrate_many(pairs, n_permutations=K, seed=0, correction="holm")
     # Four times 1 / 40 is above 0.05; four equal p-values keep their false discovery rate.

@@ -47,7 +47,7 @@ def test_truncated_rows_may_come_in_any_order(pair, name):
 @pytest.mark.parametrize("layered", [False, True])
 def test_measures_that_look_at_signs_are_not_truncated(pair, name, layered):
     X, Y = pair
-    with pytest.raises(ValueError, match=f"truncate must come with a measure that rotations leave alone, got {name}"):
+    with pytest.raises(ValueError, match=f"truncate needs a measure that is invariant to rotations, got {name}"):
         calibrate_layers([X], [Y], name, truncate=3) if layered else calibrate(X, Y, name, truncate=3)
 
 

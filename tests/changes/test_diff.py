@@ -79,7 +79,7 @@ def test_rows_that_moved_are_found_by_their_neighbours(layers, rng):
 def test_texts_and_names_of_rows_call_the_rows(layers):
     frames = {name: pd.DataFrame(X, index=[f"cell {i}" for i in range(120)]) for name, X in layers.items()}
     after = {name: X.sample(frac=1, random_state=0) for name, X in frames.items()}
-    with pytest.warns(shesha.RowNamesWarning, match="matched by their names"):
+    with pytest.warns(shesha.RowNamesWarning, match="so they were matched by name"):
         found = shesha.diff(frames, after)
     assert [one.verdict for one in found] == ["unchanged", "unchanged"]
     moved = {name: X + np.eye(120, X.shape[1]) for name, X in frames.items()}
@@ -150,7 +150,7 @@ def test_it_becomes_a_table_a_picture_a_page_and_json(tmp_path, layers, rng):
     [
         (
             lambda X: {"a": X, "b": X},
-            r"before and after must share names of layers or have equally many layers, got embedd",
+            r"before and after must share names of layers or have the same number of layers, got embedd",
         ),
         (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must be the 120 rows of before.* got 50 rows"),
         (lambda X: {"embeddings": X[:, 0]}, "2-D"),
@@ -176,7 +176,7 @@ def test_layers_are_matched_by_name_then_ending_then_order():
     )
     assert match_layers(["a", "b"], ["b", "c"]) == (
         {"b": "b"},
-        "Not compared, because they are in one of the two only: a, c.",
+        "Not compared, because only one of the two has them: a, c.",
     )
 
 
@@ -202,7 +202,7 @@ def test_few_groups_leave_no_interval_and_say_so(layers, rng):
     found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1, 2], 40))
     assert np.isnan(found["embeddings"].low)
     assert found["embeddings"].verdict == "changed"
-    assert any("no interval: it takes at least 5 groups" in note for note in found.notes)
+    assert any("no interval: it needs at least 5 groups" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("name", ["labels", "groups", "blocks"])

@@ -25,7 +25,7 @@ def test_places_are_principal_components(rng, metric):
     places = np.array(found.coordinates["X"])
     np.testing.assert_allclose(np.abs(places), np.abs(scores(X, unit=metric == "cosine")), atol=1e-9)
     assert found.neighbours_lost == ()
-    assert found.headline.startswith(f"Two dimensions hold {found.held['X']:.0%} of the squared distances of X")
+    assert found.headline.startswith(f"Two dimensions show {found.held['X']:.0%} of the squared distances of X")
 
 
 def test_a_rotation_changes_nothing(rng):

@@ -110,7 +110,7 @@ def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        (np.arange(300) % 40, "the labels have 40 classes of at least 5 rows, and the most is 30"),
+        (np.arange(300) % 40, "the labels have 40 classes of at least 5 rows, more than the limit of 30"),
         (np.linspace(0, 1, 300), "0 of them have at least 5 rows. Cut labels that are numbers into classes first"),
     ],
 )

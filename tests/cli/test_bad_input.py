@@ -45,7 +45,7 @@ CASES = {
         rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; to convert it:\n    import numpy.*\n    numpy\.save\(",
     ),
     "text": (["text.npy"], r"text.npy must be a whole .npy file, got .*it is damaged or of another kind"),
-    "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), as labels are\)"),
+    "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), like labels\)"),
     "a bad confidence": (["good.npy", "--confidence", "95"], r"confidence must be in \(0, 1\), got 95.0"),
     "an unknown metric": (
         ["good.npy", "--metric", "manhattan"],
@@ -124,4 +124,4 @@ def test_more_arrays_than_anybody_means_are_refused_at_once(invoke_main, tmp_pat
     np.savez(tmp_path / "many.npz", **{f"a{at}": np.ones((4, 3)) for at in range(1_001)})
     ended = invoke_main("audit", tmp_path / "many.npz")
     assert ended.status == 2
-    assert "FILE must hold at most 1,000 arrays, got 1,001: name some with --key" in ended.err
+    assert "FILE must hold at most 1,000 arrays, got 1,001: choose some with --key" in ended.err

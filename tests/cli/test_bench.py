@@ -84,7 +84,7 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     failed, alone, rest = ended.err.splitlines()
     assert "a single measure has no place" in alone
     assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
-    assert rest.startswith("shesha: these ranks rest on 1 of 6 tests, on D;")
+    assert rest.startswith("shesha: these ranks are based on 1 of 6 tests, on D,")
     told = invoke("bench", "status", "--store", path).out
     assert "failed: A on D, shortcut 0.5, seed 1: RuntimeError: the loss is not finite" in told
     assert "- A on D: no model: RuntimeError: the loss is not finite: CKA (8)" in told
@@ -272,7 +272,7 @@ def test_an_interrupted_run_says_how_to_go_on(invoke_main, monkeypatch, tmp_path
     monkeypatch.setattr("shesha.benchmark.run", stopped)
     ended = invoke_main("bench", "run", "small", "--store", tmp_path / "a.sqlite")
     assert (ended.status, ended.out) == (130, "")
-    assert f"what is finished is kept in {tmp_path / 'a.sqlite'}: the same command goes on from there" in ended.err
+    assert f"finished results are in {tmp_path / 'a.sqlite'}; rerun the same command to resume" in ended.err
 
 
 def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
@@ -281,7 +281,7 @@ def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
     monkeypatch.setattr("shesha.benchmark.results", lambda *_: one)
     ended = invoke("bench", "rank")
     assert ended.status == 0
-    assert "these ranks rest on 1 of 6 tests, on Cora" in ended.err
+    assert "these ranks are based on 1 of 6 tests, on Cora" in ended.err
     assert "accuracy, output, shortcut, augmentation, layer_monotonicity" in ended.err
     assert invoke("bench", "rank", "--published").err == ""
 

@@ -41,7 +41,7 @@ def test_the_table_is_that_of_the_library(invoke, folder, arrays):
     ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
     found = shesha.compare(arrays["X"], arrays["Y"], "recommended")
     assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out.split("Three measures that")[0]) == without_seconds(f"{found}\n")
+    assert without_seconds(ended.out.split("These three measures")[0]) == without_seconds(f"{found}\n")
 
 
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
@@ -53,7 +53,7 @@ def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):
 
 def test_three_measures_are_the_default_and_the_others_are_counted(invoke, folder, strict_json):
     args = ("compare", folder / "layers.npz", "--key", "first", "--key", "third")
-    assert f"For the other {len(measures.names()) - 3}: --measures all" in " ".join(invoke(*args).out.split())
+    assert f"Use --measures all for the other {len(measures.names()) - 3}" in " ".join(invoke(*args).out.split())
     found = strict_json(invoke(*args, "--json", "-").out)["scores"]
     assert [one["measure"] for one in found] == ["unbiased CKA", "RSA", "mutual kNN"]
     many = " ".join(invoke(*args, "--measures", "standard").out.split())
@@ -230,7 +230,7 @@ def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, mo
 
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
-    "one array": (["X.npy"], "FILE must hold at least two representations together, got X"),
+    "one array": (["X.npy"], "FILE must hold at least two representations in total, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (
@@ -240,7 +240,7 @@ BAD = {
     "an unknown option": (["X.npy", "Y.npy", "--measures", "CKA(k=3)"], "options of CKA must be among .*, got k"),
     "an open parenthesis": (["X.npy", "Y.npy", "--measures", "Jaccard(k=3"], r"--measures must be a name or name\(opt"),
     "no measure": (["X.npy", "Y.npy", "--measures", " , "], "measures must name at least one measure, got none"),
-    "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or a condensed triangle"),
+    "no distances": (["X.npy", "Y.npy", "--rdm"], r"must be a square matrix or its condensed triangle"),
     "no picture": (["X.npy", "Y.npy", "--plot", "a.gif"], "--plot must end in one of .png, .pdf, .svg, got 'a.gif'"),
     "no folder": (["X.npy", "Y.npy", "--json", "none/a.json"], "the folder of the file to write must exist"),
     "a negative seed": (["X.npy", "Y.npy", "--seed", "-1"], "seed must be zero or positive, got -1"),
@@ -316,7 +316,7 @@ def test_what_is_left_out_is_a_line_each(process, folder):
     assert ended.status == 0
     left_out, skipped = ended.err.splitlines()
     assert re.fullmatch(r"shesha: left out: steps/half.npy: steps/half.npy must be a whole .npy file, got .*", left_out)
-    assert skipped == "shesha: skipped steps/notes.md: not a kind of file that is read"
+    assert skipped == "shesha: skipped steps/notes.md: unsupported kind of file"
     # The store beside the files is none of them.
     assert process("compare", "steps", "--measures", "MagDiff", "--store", "steps/a.sqlite") == ended
 

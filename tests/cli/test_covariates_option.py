@@ -56,7 +56,7 @@ def test_rows_with_names_are_matched_by_them(invoke, files):
     pd.DataFrame(Y, index=names).iloc[::-1].to_csv(folder / "y.csv")
     pd.DataFrame({"label": depth}, index=names).iloc[::-1].to_csv(folder / "depth.csv")
     out = folder / "out.json"
-    with pytest.warns(RowNamesWarning, match="stand in another order"):
+    with pytest.warns(RowNamesWarning, match="are in a different order"):
         ended = invoke(
             *("compare", folder / "x.csv", folder / "y.csv", "--measures", "CKA", "--json", out),
             *("--covariates", "batch", "--covariates", folder / "depth.csv"),

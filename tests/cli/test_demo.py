@@ -30,7 +30,7 @@ def test_four_questions_their_commands_and_a_page(invoke, small):
     assert ended.out.count("\n") <= _LINES
     assert re.findall(r"^(\d)\. ", ended.out, re.MULTILINE) == ["1", "2", "3", "4"]
     page = (small / "shesha-demo" / "demo.html").read_text()
-    for question in ("Is the geometry stable?", "Is that more than chance gives?", "Which measure should I use?"):
+    for question in ("Is the geometry stable?", "Does that exceed chance?", "Which measure should I use?"):
         assert question in ended.out and question in page
 
     commands = [shlex.split(line)[2:] for line in re.findall(r"^  (\$ shesha .*)$", ended.out, re.MULTILINE)]

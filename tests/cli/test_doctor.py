@@ -33,7 +33,7 @@ def test_the_files_of_another_package_are_told(invoke, monkeypatch):
     monkeypatch.setattr("shesha.support.name_conflict.strangers", lambda: ["shesha-geometry"])
     ended = invoke("doctor")
     assert ended.status == 1
-    assert "! files of shesha-geometry lie in the same place: pip uninstall shesha-geometry" in ended.out
+    assert "! files of shesha-geometry are in the same folder: pip uninstall shesha-geometry" in ended.out
 
 
 def test_every_extra_is_told_and_every_library_of_it():
@@ -77,15 +77,15 @@ def run(place, code):
 def test_another_package_laid_over_the_library_is_told(place):
     (place / "__init__.py").write_text("__version__ = '0.3.0'\n")
     (place / "_rdm.py").touch()
-    told = "lie over those of shesha-representations"
+    told = "has overwritten files of shesha-representations"
     status, text = run(place, "from shesha.cli import main; main()")
     assert status == 2
-    assert "files of another package " + told in text
+    assert "another package " + told in text
     assert "pip uninstall shesha-geometry shesha-representations" in text
     assert "Traceback" not in text
     status, text = run(place, "import shesha.support.warnings")
     assert status == 1
-    assert f"ImportError: files of shesha-geometry {told}" in text
+    assert f"ImportError: shesha-geometry {told}" in text
 
 
 def test_what_another_package_left_behind_is_warned_of(place):
@@ -93,7 +93,7 @@ def test_what_another_package_left_behind_is_warned_of(place):
     (place / "_rdm.py").touch()
     status, text = run(place, "import shesha")
     assert status == 0
-    assert "UserWarning: files of shesha-geometry lie among those of shesha-representations" in text
+    assert "UserWarning: files of shesha-geometry are mixed with those of shesha-representations" in text
 
 
 def test_nothing_else_is_in_our_place():

@@ -30,7 +30,7 @@ def test_what_does_not_fit_is_counted_in_one_pass(invoke, files, tmp_path, monke
     out = tmp_path / "found.json"
     done = invoke("compare", *paths, "--measures", "CKA,CCA", "--calibrate", "--json", out)
     assert done.status == 0
-    assert "counting rows in one pass" in done.err
+    assert "reading all rows in one pass" in done.err
     monkeypatch.delenv("SHESHA_MEMORY")
     expected = shesha.compare(X, Y, ["CKA", "CCA"])
     for score in json.loads(out.read_text())["scores"]:
@@ -71,7 +71,7 @@ def test_neighbours_and_distances_are_sampled_beside_exact_sums(invoke, files, t
     neighbours = found["mutual kNN"]
     assert 0 < neighbours["sampling_error"] <= 0.01
     assert abs(neighbours["value"] - expected["mutual kNN"].value) < 4 * neighbours["sampling_error"]
-    assert "pairs of rows: Monte-Carlo standard error" in found["RSA"]["note"]
+    assert "pairs of rows: Monte Carlo standard error" in found["RSA"]["note"]
 
 
 def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):

@@ -61,7 +61,7 @@ def test_the_list_fits_the_page(invoke, monkeypatch):
 
 
 def test_the_list_says_how_to_learn_more(invoke):
-    assert invoke("measures").out.endswith("\nshesha measures NAME tells more of one.\n")
+    assert invoke("measures").out.endswith("\nshesha measures NAME describes one.\n")
 
 
 @pytest.mark.parametrize("name", ["mutual kNN", "mutual_knn", "MUTUAL-KNN", "mutualknn"])
@@ -158,7 +158,7 @@ def test_measures_of_other_packages_are_listed_and_broken_ones_told(run):
         assert f"shesha: measure {name} of {place} could not be loaded: " in ended.stderr
     assert all(line.startswith("shesha: ") for line in ended.stderr.splitlines())
     assert "could not be loaded: ZeroDivisionError" in ended.stderr
-    assert "name must be one that no measure has, got 'CKA', which CKA answers to" in ended.stderr
+    assert "name must differ from those of other measures, got 'CKA', which CKA has" in ended.stderr
     assert "measure first_column of" not in ended.stderr
 
 

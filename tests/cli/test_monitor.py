@@ -95,7 +95,7 @@ def test_history_and_acknowledging(files, invoke):
         ended = invoke("monitor", "check", files / "m", files / "other.npy")
     assert ended.status == 1
     assert invoke("monitor", "check", files / "m", files / "same.npy").status == 1
-    assert invoke("monitor", "acknowledge", files / "m").out == f"{files / 'm'}: evidence starts anew\n"
+    assert invoke("monitor", "acknowledge", files / "m").out == f"{files / 'm'}: evidence restarts\n"
     assert invoke("monitor", "check", files / "m", files / "same.npy").status == 0
     told = invoke("monitor", "history", files / "m", "--last", 2, "--json", "-").out
     assert [one["state"] for one in json.loads(told)["checks"]] == ["alert", "ok"]
@@ -119,7 +119,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     table.assign(kind=kinds).to_csv(files / "ref.csv")
     table.iloc[::-1].to_csv(files / "now.csv")
     made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
-    assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance alerts\n"), made
+    assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance raises an alert\n"), made
     with pytest.warns(UserWarning, match="another order"):
         ended = invoke("monitor", "check", files / "m", files / "now.csv")
     assert ended.status == 0
@@ -136,7 +136,7 @@ def test_bad_requests_are_refused(files, invoke, invoke_main):
     )
     assert "save the monitor with --keep-rows" in invoke_main("monitor", "update", files / "m", files / "same.npy").err
     assert init(files, invoke, "--overwrite").status == 0
-    assert "--about must read NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
+    assert "--about must be NAME=TEXT, got 'revision'" in init(files, invoke_main, "--about", "revision").err
     assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
     np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
     said = invoke_main("monitor", "check", files / "m", files / "two.npz").err

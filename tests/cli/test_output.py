@@ -73,7 +73,7 @@ def test_a_first_look_draws_less_and_says_so(invoke, strict_json, path):
 def test_without_matchings_there_is_no_chance(invoke, path):
     ended = invoke("audit", path, "--bootstrap", "0", "--permutations", "0")
     assert ended.status == 0
-    assert "no chance level was drawn" in " ".join(ended.out.split())
+    assert "no chance level was computed" in " ".join(ended.out.split())
 
 
 def test_defaults_are_those_of_the_library():

@@ -1,4 +1,4 @@
-"""Names of rows in files: two files whose rows stand in another order are matched, in Python and by commands."""
+"""Names of rows in files: two files whose rows are in a different order are matched, in Python and by commands."""
 
 import numpy as np
 import pandas as pd
@@ -70,7 +70,7 @@ def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
     ended = invoke_main("compare", *pair, "--measures", "CKA")
     assert ended.status == 0
     assert f"{expected:.4f}"[:5] in ended.out
-    assert "shesha: rows of b" in ended.err and "stand in another order than those of a" in ended.err
+    assert "shesha: rows of b" in ended.err and "are in a different order from those of a" in ended.err
     ended = invoke_main("compare", *pair, "--measures", "CKA", "--by-position")
     assert ended.status == 0
     assert "order" not in ended.err
@@ -79,7 +79,7 @@ def test_commands_match_rows_by_their_names_and_say_so(pair, invoke_main):
 
 def test_files_in_a_store_are_matched_too(pair, tmp_path):
     for _ in range(2):
-        with pytest.warns(shesha.RowNamesWarning, match="rows of b.* stand in another order than those of a"):
+        with pytest.warns(shesha.RowNamesWarning, match="rows of b.* are in a different order from those of a"):
             found = shesha.compare_all(list(pair), "CKA", store=tmp_path / "store.sqlite")
         assert found.matrix("CKA").to_numpy()[0, 1] == pytest.approx(sim.cka(X, Y), abs=1e-12)
     with pytest.warns(shesha.RowNamesWarning):
@@ -94,9 +94,7 @@ def test_files_of_other_rows_are_refused(tmp_path, invoke_main):
     as_csv(tmp_path / "b.csv", b.rename(index={"cell 3": "cell x"}))
     ended = invoke_main("compare", tmp_path / "a.csv", tmp_path / "b.csv")
     assert ended.status == 2
-    assert (
-        "rows of b must be named as those of a, got 39 shared names of 40 and 40 (cell x is in one only)" in ended.err
-    )
+    assert "rows of b must be named as those of a, got 39 shared names of 40 and 40 (only one has cell x)" in ended.err
 
 
 def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):
@@ -107,7 +105,7 @@ def test_labels_follow_the_names_of_their_file(tmp_path, invoke_main):
     options = ["--labels", tmp_path / "y.csv", "--bootstrap", 0, "--permutations", 19]
     ended = invoke_main("audit", tmp_path / "a.csv", *options)
     assert ended.status == 0
-    assert "rows of y stand in another order than those of X" in ended.err
+    assert "rows of y are in a different order from those of X" in ended.err
     labels.to_csv(tmp_path / "y.csv")
     assert invoke_main("audit", tmp_path / "a.csv", *options).out == ended.out
 

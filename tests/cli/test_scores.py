@@ -43,7 +43,7 @@ def test_every_score_is_listed_with_what_it_needs_and_its_values(invoke):
     assert listed["descriptors"] == [
         [name, range_in_words(one.bounds), "rows", one.title] for name, one in DESCRIPTORS.items()
     ]
-    assert ended.out.endswith("\nshesha scores NAME tells more of one.\n")
+    assert ended.out.endswith("\nshesha scores NAME describes one.\n")
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *DESCRIPTORS])

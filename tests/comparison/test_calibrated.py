@@ -94,7 +94,7 @@ def test_positions_as_rows_get_no_chance_level():
     score = compare(tokens, 2 * tokens, "CKA", calibrate=True, n_permutations=19)["CKA"]
     assert score.value == pytest.approx(1)
     assert not score.has_null
-    assert score.note == "no interval, no chance level: the rows compared are tokens or positions, not inputs"
+    assert score.note == "no interval and no chance level: the compared rows are tokens or positions, not inputs"
     with pytest.raises(ValueError, match="X and Y must have one row per input"):
         shesha.calibrate(tokens, tokens, "CKA")
 

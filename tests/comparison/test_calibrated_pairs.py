@@ -191,7 +191,7 @@ def test_designs_follow_the_names_of_the_rows(arrays):
 
 def test_dependent_rows_are_told_unless_a_design_was_given(arrays):
     series = {name: np.cumsum(array, axis=0) for name, array in arrays.items()}
-    with pytest.warns(CalibrationWarning, match="permuting all rows may find too much"):
+    with pytest.warns(CalibrationWarning, match="permuting all rows may give too many false positives"):
         compare_all(series, "CKA", calibrate=True, n_permutations=19)
 
 
@@ -243,7 +243,7 @@ def test_it_prints_converts_draws_and_makes_pages(arrays, tmp_path):
     assert "corrected p" in found.card(data="rows")
     with pytest.raises(ValueError, match="what must be one of value, calibrated, p_value"):
         found.matrix("CKA", "p")
-    with pytest.raises(ValueError, match="what must be 'value' where nothing was calibrated, got 'p_value'"):
+    with pytest.raises(ValueError, match="what must be 'value' without calibration, got 'p_value'"):
         compare_all(arrays, "CKA").matrix("CKA", "p_value")
 
 

@@ -57,12 +57,12 @@ def test_rows_with_names_are_matched_by_them():
     table = pd.DataFrame({"class": LABELS, "depth": rng.standard_normal(N)}, index=names)
     mixed = table.iloc[rng.permutation(N)]
     named = pd.DataFrame(X, index=names)
-    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+    with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         assert measures.cka(named, Y, covariates=mixed) == measures.cka(X, Y, covariates=table)
-    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+    with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         found = estimate(named, covariates=mixed, seed=0)
     assert found.value == estimate(X, covariates=table, seed=0).value
-    with pytest.warns(RowNamesWarning, match="rows of covariates stand in another order than those of X"):
+    with pytest.warns(RowNamesWarning, match="rows of covariates are in a different order from those of X"):
         drawn = chance(named, covariates=mixed, n_permutations=19, seed=0)
     assert drawn.p_value == chance(X, covariates=table, n_permutations=19, seed=0).p_value
     with pytest.raises(ValueError, match="rows of covariates must be named as those of X"):
@@ -277,7 +277,7 @@ def test_nearly_as_many_covariates_as_rows_are_taken_out(pair):
 
 def test_what_has_no_rows_to_adjust_is_refused(pair):
     X, Y, known = pair
-    with pytest.raises(ValueError, match="covariates must come with a measure of the library, got the function"):
+    with pytest.raises(ValueError, match="covariates need a measure of the library, got the function"):
         calibrate(X, Y, lambda a, b: 1.0, covariates=known)
     with pytest.raises(ValueError, match="truncate must be None with covariates, got 3"):
         calibrate(X, Y, covariates=known, truncate=3)

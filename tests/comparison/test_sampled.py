@@ -136,9 +136,9 @@ def test_compare_says_what_was_sampled():
     X, Y = related()
     found = compare(X, Y, ["Jaccard", "RSA", "CKA"], queries=100, pairs=500)
     assert found["CKA"].value == measures.cka(X, Y) and found["CKA"].sampling_error is None
-    assert "estimated from 100 of 300 rows as queries, each searched among all rows" in found["Jaccard"].note
-    assert "estimated from 500 of 44,850 pairs of rows: Monte-Carlo standard error" in found["RSA"].note
-    assert "Monte-Carlo" in str(found)
+    assert "estimated from 100 of 300 rows as queries, each compared with all rows" in found["Jaccard"].note
+    assert "estimated from 500 of 44,850 pairs of rows: Monte Carlo standard error" in found["RSA"].note
+    assert "Monte Carlo" in str(found)
 
 
 def test_what_fills_the_memory_is_sampled_where_all_pairs_are_many(monkeypatch):
@@ -156,7 +156,7 @@ def test_what_fills_the_memory_is_sampled_where_all_pairs_are_many(monkeypatch):
 def test_measures_that_cannot_be_estimated_say_why():
     X, Y = related()
     found = sample(["RSMDiff", "RSA", "CKA"], X, Y, pairs=500)
-    assert found["RSMDiff"].reason == "the spectral norm needs all pairs of rows: take norm=frobenius"
+    assert found["RSMDiff"].reason == "the spectral norm needs all pairs of rows: use norm=frobenius"
     assert found["CKA"].reason == "has no estimate from sampled rows or pairs"
     assert found["RSA"].has_value
 

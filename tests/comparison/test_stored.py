@@ -165,7 +165,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
     assert {one.category for one in caught} == {MeasureWarning}
     assert f"left out: {folder / 'half.npy'}: {folder / 'half.npy'} must be a whole .npy file" in told
     assert f"left out: {folder / 'holes.npy'}: holes must be finite" in told
-    assert f"skipped {folder / 'notes.md'}: not a kind of file that is read" in told
+    assert f"skipped {folder / 'notes.md'}: unsupported kind of file" in told
     assert found.names == ("early", "flat", "middle", "narrow", "noise")
     with ResultStore(store, create=False) as opened:
         reasons = [text for key, text in opened.items(index.FILES) if "half.npy" in key]
@@ -198,7 +198,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
     place = sources.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
-    with pytest.raises(ValueError, match=r"early\.npy must stay as it is while it is compared, got a file that has"):
+    with pytest.raises(ValueError, match=r"early\.npy must not change while it is compared, got a file that has"):
         place.load()
 
 
@@ -304,7 +304,7 @@ def test_what_looks_like_distances_is_told(tmp_path, layers, store):
     for name, X in layers.items():
         np.save(tmp_path / f"{name}.npy", np.abs(X[:, None] - X[None]).sum(axis=2))
     for _ in range(2):
-        with pytest.warns(MeasureWarning, match="distances between rows, by the looks of them: early, middle, narrow"):
+        with pytest.warns(MeasureWarning, match="early, middle, narrow look like distances between rows"):
             compare_all(tmp_path, "MagDiff", store=store)
 
 

@@ -116,7 +116,7 @@ def test_rows_are_matched_by_name_and_rows_without_a_label_left_out(cells):
 
 def test_distances_are_refused(cells):
     D = shesha.compute_rdm(cells[0])
-    with pytest.raises(TypeError, match=r"after must be features, of which each class takes its rows, got distances"):
+    with pytest.raises(TypeError, match=r"after must be features, to select the rows of each class, got distances"):
         compare_within(cells[0], shesha.Rdm(D), cells[2], names=NAMES)
 
 

@@ -98,7 +98,7 @@ def test_blocks_of_rows_add_up():
 
 
 def test_too_few_rows_are_said():
-    with pytest.warns(shesha.NotEstimableWarning, match="it needs at least 4 rows, got 3"):
+    with pytest.warns(shesha.NotEstimableWarning, match="needs at least 4 rows, got 3"):
         assert np.isnan(corrected_participation_ratio(np.eye(3)))
     with pytest.raises(ValueError, match="sample must be one of 'rows', 'columns', 'both', got 'units'"):
         corrected_participation_ratio(np.eye(9), sample="units")
@@ -109,7 +109,7 @@ def test_an_audit_warns_of_unequal_numbers_of_rows():
     sides = {"few": rng.standard_normal((40, 64)), "many": rng.standard_normal((2000, 64))}
     text = " ".join(shesha.audit(sides, n_bootstrap=0, n_permutations=19).full_text().split())
     assert "These representations have 40 to 2,000 rows" in text
-    assert "few: there are too few rows to see all directions" in text
+    assert "few: there are too few rows to observe all directions" in text
     alone = " ".join(
         shesha.audit(rng.standard_normal((2000, 16)), n_bootstrap=0, n_permutations=19).full_text().split()
     )

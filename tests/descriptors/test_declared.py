@@ -161,9 +161,9 @@ def test_no_number_has_a_reason(forgotten):
         return view.rows.max() ** power
 
     assert largest(PLAIN) == PLAIN.max() and largest(PLAIN, power=2) == PLAIN.max() ** 2
-    with pytest.warns(shesha.NotEstimableWarning, match="not estimable: largest gave no number"):
+    with pytest.warns(shesha.NotEstimableWarning, match="not estimable: largest did not return a number"):
         assert np.isnan(largest(PLAIN, power=np.nan))
-    with pytest.raises(TypeError, match=r"largest\(\) takes one representation; options are keyword-only"):
+    with pytest.raises(TypeError, match=r"largest\(\) must take one representation; options are keyword-only"):
         largest(PLAIN, 2)
 
 
@@ -174,5 +174,5 @@ def test_what_is_no_declaration_is_refused(forgotten):
     def anisotropy(view):
         return 0.0
 
-    with pytest.raises(ValueError, match="name must be one that no descriptor has, got 'anisotropy'"):
+    with pytest.raises(ValueError, match="name must differ from those of other descriptors, got 'anisotropy'"):
         descriptor(**DECLARED)(anisotropy)

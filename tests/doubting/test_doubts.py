@@ -217,7 +217,7 @@ def test_doubts_print_convert_and_travel():
     assert found[0] == found["few coordinates"] == next(iter(found))
     with pytest.raises(KeyError, match="name must be one of few coordinates, got 'order'"):
         found["order"]
-    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt found in {N} rows"
+    assert str(doubts(low_rank(np.random.default_rng(0)))) == f"no doubt about {N} checked rows"
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
@@ -234,7 +234,7 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
 def test_data_that_are_too_small_are_not_called_free_of_doubt(X):
     found = doubts(X)
     assert len(found) == 0
-    assert " ".join(str(found).split()).startswith("No doubts could be looked for: checks need at least 12 rows with a")
+    assert " ".join(str(found).split()).startswith("No checks were possible:  checks need at least 12 rows with a")
 
 
 def alternating(n, strength, rng, d=16):
@@ -255,7 +255,7 @@ def test_a_condition_that_alternates_is_told(n):
 def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():
     rng = np.random.default_rng(0)
     X, Y = alternating(80, 1.0, rng), alternating(80, 1.0, rng)
-    with pytest.warns(shesha.CalibrationWarning, match="every other row is alike"):
+    with pytest.warns(shesha.CalibrationWarning, match="every other row is similar"):
         shesha.calibrate(X, Y, "RSA", n_permutations=19)
     assert not dependence(X, rng.standard_normal((80, 16))).is_dependent
 

@@ -143,7 +143,7 @@ def test_what_is_no_monitor_is_refused(folder, tmp_path):
     about.write_text(good)
     (file,) = folder.glob("arrays-*.npz")
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"folder must hold a whole monitor, .* is missing or damaged"):
+    with pytest.raises(ValueError, match=r"folder must hold a complete monitor, .* is missing or damaged"):
         DriftMonitor.load(folder)
     about.write_text(json.dumps(json.loads(good) | {"arrays": "../../secret.npz"}))
     with pytest.raises(ValueError, match=r"secret.npz is missing or damaged"):
@@ -172,7 +172,7 @@ def test_a_verdict_that_cannot_be_kept_is_given_all_the_same(folder, again):
         verdict = DriftMonitor.load(folder).check(again(1.0))
     assert verdict.state == "alert"
     assert verdict.notes[-1].startswith(
-        "the verdict is not stored in the history and ignores the evidence of earlier checks"
+        "the verdict was not stored in the history, and ignores the evidence of earlier checks"
     )
 
 

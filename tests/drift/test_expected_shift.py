@@ -156,7 +156,7 @@ def test_the_first_alarm_is_the_first_row_at_the_threshold():
     [
         ({"new": np.ones((5, 3))}, "new must have the 4 features of the reference, got 3"),
         ({"reference": np.ones((12, 4))}, "reference must have at least 20 rows, got 12"),
-        ({"weights": np.ones(60), "groups": np.ones(60)}, "groups must not come with weights, got both"),
+        ({"weights": np.ones(60), "groups": np.ones(60)}, "groups and weights must not both be given, got both"),
         ({"weights": np.ones(59)}, r"weights must have one number for each of the 60 rows, got shape \(59,\)"),
         ({"weights": np.r_[-1, np.ones(59)]}, "weights must be finite and at least 0"),
         ({"weights": np.r_[np.ones(59), 0]}, "weights must be above 0 for new rows, got 0"),
@@ -172,5 +172,5 @@ def test_what_is_no_stream_is_refused(rng, change, message):
 
 def test_too_many_rows_for_weights_are_refused(rng):
     rows = rng.standard_normal((2100, 2))
-    with pytest.raises(ValueError, match="weights must be of at most 2,000 rows, got 2,100: give groups"):
+    with pytest.raises(ValueError, match="weights must have at most 2,000 rows, got 2,100: pass groups"):
         conformal_stream(rows[:100], rows[100:], weights=np.ones(2100))

@@ -109,7 +109,7 @@ def test_a_directory_that_is_gone_is_told_and_the_server_lives(folder, address):
 
 def test_a_port_in_use_is_told(folder, address):
     port = int(address.rpartition(":")[2])
-    with pytest.raises(OSError, match=f"port must be free, got {port}, on which another program listens"):
+    with pytest.raises(OSError, match=f"port must be free, got {port}, which another program uses"):
         server(folder, port=port)
     with pytest.raises(ValueError, match=r"port must lie in 0..65535, got 70000"):
         server(folder, port=70000)

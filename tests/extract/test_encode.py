@@ -263,7 +263,7 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     ("model", "data", "error", "message"),
     [
         ("no_such_model_anywhere", TEXTS, ValueError, "transformers can load, got 'no_such_model_anywhere'"),
-        (".", TEXTS, ValueError, r"model must be a folder with a config\.json or one file of GGUF, got \."),
+        (".", TEXTS, ValueError, r"model must be a folder with a config\.json or one GGUF file, got \."),
         (3, TEXTS, TypeError, "model must be a name, a path or a torch module, got int"),
         (torch.nn.Linear(2, 2), TEXTS, ValueError, "reader must be given for texts with a model of no known source"),
         ("x", [], ValueError, r"data must hold at least one text or image, got \[\]"),

@@ -93,7 +93,7 @@ def test_other_files_are_never_replaced(tower, tmp_path):
     safetensors.save_file({"a": np.zeros(3)}, tmp_path / "x.safetensors")
     zarr.open_group(tmp_path / "x.zarr", mode="w")
     for ending in ENDINGS:
-        with pytest.raises(FileExistsError, match=r"out must be new, got .*, which holds something else"):
+        with pytest.raises(FileExistsError, match=r"out must be new, got .*, which has other contents"):
             activations(tower, X, out=tmp_path / f"x{ending}")
 
 

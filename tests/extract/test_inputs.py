@@ -158,7 +158,7 @@ def test_inputs_that_are_none_are_refused(tower, inputs, error, message):
         ({"out": "x.npz"}, ValueError, r"out must end in one of \.zarr, \.safetensors, got 'x\.npz'"),
         ({"out": "no/such/x.zarr"}, FileNotFoundError, "the folder of out must exist"),
         ({"pool": lambda states: states.sum()}, ValueError, r"one row for each of the 7 inputs .* shape \(\) from"),
-        ({"layers": "encoder"}, ValueError, "layers must take part in the forward pass, got encoder"),
+        ({"layers": "encoder"}, ValueError, "layers must run in the forward pass, got encoder"),
     ],
 )
 def test_options_that_are_none_are_refused(tower, options, error, message):
@@ -217,7 +217,7 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
     ("inputs", "message"),
     [
         ([[1, 2, 3], [4, 5]], "inputs must be items of one shape, got"),
-        ([[1, 2], [[3], [4, 5]]], "inputs must be items that torch makes a tensor of"),
+        ([[1, 2], [[3], [4, 5]]], "inputs must be items that torch can convert to a tensor"),
         ({"input_ids": [[1.5, 2.0], [3.0]]}, "inputs must hold lists of whole numbers in 'input_ids'"),
         ({"input_ids": [[1, [2]], [3]]}, "input_ids must be an array, got lists of several lengths"),
     ],

@@ -24,7 +24,7 @@ B = pd.DataFrame(Y, index=NAMES).iloc[MIXED]
 
 
 def told(order="Y"):
-    return pytest.warns(shesha.RowNamesWarning, match=f"rows of {order} stand in another order than those of ")
+    return pytest.warns(shesha.RowNamesWarning, match=f"rows of {order} are in a different order from those of ")
 
 
 def test_two_are_matched_by_their_names_wherever_they_are_compared():
@@ -130,7 +130,7 @@ def test_numbers_count_only_where_they_are_the_same_numbers():
 def test_names_that_repeat_tell_nothing():
     twice = pd.DataFrame(Y, index=["a", *NAMES[1:-1], "a"])
     assert sim.cka(pd.DataFrame(X, index=twice.index), twice) == sim.cka(X, Y)
-    with pytest.warns(shesha.RowNamesWarning, match="names of rows of Y repeat: rows of Y and X were paired by posit"):
+    with pytest.warns(shesha.RowNamesWarning, match="row names of Y repeat, so rows of Y and X were paired by posit"):
         assert sim.cka(A, twice) == sim.cka(X, Y)
 
 

@@ -113,7 +113,7 @@ def test_whatever_library_it_comes_from_the_column_of_text_is_named():
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match="before must hold numbers only, got text in column 'gene'"):
         shesha.compare(of_polars().with_columns(gene=polars.lit("g")), Y, names=("before", "after"))
-    with pytest.raises(TypeError, match=r"X must be a table that is collected, got a LazyFrame: pass X\.collect\(\)"):
+    with pytest.raises(TypeError, match=r"X must be a collected table, got a LazyFrame: pass X\.collect\(\)"):
         sim.cka(of_polars().lazy(), Y)
     with pytest.raises(TypeError, match="X must hold numbers only, got text in column 'gene'"):
         sim.cka(of_arrow().append_column("gene", [["g"] * 30]), Y)

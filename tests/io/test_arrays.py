@@ -79,10 +79,10 @@ def test_npz_keeps_file_order_and_number_types(npz):
 def test_npz_says_what_it_skipped_and_why(npz):
     found = files.open_file(npz)
     assert found.skipped == {
-        "label": "is 1-D, (5,), as labels are",
+        "label": "is 1-D, (5,), like labels",
         "words": "holds text, not numbers",
         "scale": "is a single value",
-        "variance": "is 1-D, (3,), as labels are",
+        "variance": "is 1-D, (3,), like labels",
         "images": "is 3-D, (5, 2, 2) of uint8; only floats are split into layers, so flatten it to (rows, features)",
         "pixels": "is 4-D, (5, 2, 2, 3); flatten it to (rows, features)",
         "spectrum": "holds complex numbers, not real ones",

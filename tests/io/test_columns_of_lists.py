@@ -119,7 +119,7 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     ("name", "told"),
     [
         ("m.pt", r"torch\.load\('.*m.pt', map_location='cpu', weights_only=True\)"),
-        ("m.pkl", r"runs its code: only for files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
+        ("m.pkl", r"runs its code: only use this for files that you wrote yourself\n +numpy\.save\('.*m.npy'"),
         ("m.txt", r"numpy\.save\('.*m.npy', numpy\.loadtxt\('.*m.txt'\)\)"),
         ("m.mat", r"scipy\.io\.loadmat\('.*m.mat'\)"),
         ("m.h5", r"h5py\.File\('.*m.h5'\)"),

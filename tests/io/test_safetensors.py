@@ -31,7 +31,7 @@ def test_tensors_follow_the_rules_of_npz(tmp_path):
     np.testing.assert_array_equal(found.representations["hidden[1]"], hidden[:, 1])
     assert found.representations["hidden[1]"].dtype == np.float16
     assert found.skipped == {
-        "label": "is 1-D, (5,), as labels are",
+        "label": "is 1-D, (5,), like labels",
         "conv": "is 4-D, (5, 2, 2, 2); flatten it to (rows, features)",
     }
     assert found.labels_available == ("label",)

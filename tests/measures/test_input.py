@@ -84,7 +84,7 @@ def test_signature_tells_the_data_and_the_options(measure, function_of):
 
 
 def test_options_are_keyword_only(measure, function_of, two):
-    with pytest.raises(TypeError, match="takes two representations; options are keyword-only"):
+    with pytest.raises(TypeError, match="must take two representations; options are keyword-only"):
         function_of(measure)(*two, 3)
 
 

@@ -78,7 +78,7 @@ def test_what_is_no_name_is_refused(text):
 
 @pytest.mark.parametrize("part", ["3", "k", "=3", "2k=3", "k 2=3", "k:3", "(k=3)"])
 def test_what_is_no_option_is_refused(part):
-    message = f"options of a measure must read option=value, got {part!r} in 'Jaccard"
+    message = f"options of a measure must have the form option=value, got {part!r} in 'Jaccard"
     with pytest.raises(ValueError, match=re.escape(message)):
         measures.get(f"Jaccard(metric=cosine, {part})")
 
@@ -244,7 +244,7 @@ def test_a_refused_measure_leaves_no_name_behind(made_here):
 
     declared = {"invariant": (), "family": "none", "cost": "n d", "formula": "none", "reference": "none"}
     mark = measures.measure("refused", view=Features, closer="lower", bounds=(0, 1), symmetric=True, **declared)
-    with pytest.raises(ValueError, match=r"name must be one that no measure has, got 'cka', which CKA answers to"):
+    with pytest.raises(ValueError, match=r"name must differ from those of other measures, got 'cka', which CKA has"):
         mark(cka)
     with pytest.raises(ValueError, match="measure must be one of"):
         measures.get("refused")

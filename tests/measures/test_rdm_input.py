@@ -107,11 +107,11 @@ NO_DISTANCES = {
     "negative, condensed": (-pdist(X), ValueError, "D must not hold negative distances"),
     "NaN": (MISSING, ValueError, "D must be finite, got NaN or infinity"),
     "infinite": (np.full(3, np.inf), ValueError, "D must be finite, got NaN or infinity"),
-    "not square": (SQUARE[:, :-1], ValueError, "D must be a square matrix or a condensed triangle of one, got shape"),
+    "not square": (SQUARE[:, :-1], ValueError, "D must be a square matrix or its condensed triangle, got shape"),
     "no triangle": (
         np.ones(11),
         ValueError,
-        "D must be a square matrix or a condensed triangle of one, got shape (11,)",
+        "D must be a square matrix or its condensed triangle, got shape (11,)",
     ),
     "two rows": (np.ones(1), ValueError, "D must hold the distances of at least 3 rows, got 2"),
     "text": (np.array([["0", "a"], ["a", "0"]]), TypeError, "D must be distances, real numbers, got an array of dtype"),

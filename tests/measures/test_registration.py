@@ -109,7 +109,7 @@ def test_what_is_no_declaration_is_refused():
 
 @pytest.mark.parametrize("name", ["CKA", "c.k.a", "unbiased_cka"])
 def test_a_name_can_be_taken_once(name):
-    with pytest.raises(ValueError, match=r"name must be one that no measure has, got .*CKA answers to"):
+    with pytest.raises(ValueError, match=r"name must differ from those of other measures, got .*CKA has"):
         measure(name, **DECLARED)(corner_difference)
     assert measures.get(name).function.__module__ == "shesha.measures.kernels"
 
@@ -185,8 +185,8 @@ def test_configured_measures_add_up():
         ("no such measure", ValueError, "measure must be one of .*, got 'no such measure'"),
         ("", ValueError, "measure must be"),
         ("CKA)", ValueError, r"measure must be a name or name\(option=value, ...\), got"),
-        ("CKA(rbf)", ValueError, "options of a measure must read option=value, got 'rbf'"),
-        ("CKA(=3)", ValueError, "options of a measure must read option=value, got '=3'"),
+        ("CKA(rbf)", ValueError, "options of a measure must have the form option=value, got 'rbf'"),
+        ("CKA(=3)", ValueError, "options of a measure must have the form option=value, got '=3'"),
         ("CKA(k=3)", ValueError, "options of CKA must be among kernel, bandwidth, got k"),
         (3, TypeError, "a measure must be given by name or as a marked function, got 3"),
         (len, TypeError, "a measure must be given by name or as a marked function"),

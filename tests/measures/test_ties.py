@@ -109,5 +109,7 @@ def test_svcca_takes_equal_components_together(rng):
 def test_no_leading_subspace_among_equal_singular_values(rng):
     X, Y = tied(rng)
     assert 0 < measures.get("subspace overlap(k=2)").score(X, X) <= 1
-    with pytest.raises(NotEstimable, match="singular values 3 and 4 are equal, so that any direction may lead"):
+    with pytest.raises(
+        NotEstimable, match="singular values 3 and 4 are equal, so the leading directions are arbitrary"
+    ):
         measures.get("subspace overlap(k=3)").score(X, Y)

@@ -170,7 +170,7 @@ def test_labelled_arrays_come_back_labelled() -> None:
     assert both.coords["condition"].values[1] == "0 1"
     with pytest.raises(ValueError, match="X must have a coordinate 'colour' along one axis, got 'contrast', 'run'"):
         crossnobis(given, "colour")
-    with pytest.raises(ValueError, match="conditions must lie along the axis 'trial', got 'area' along 'unit'"):
+    with pytest.raises(ValueError, match="conditions must be along the axis 'trial', got 'area' along 'unit'"):
         crossnobis(given, "area")
 
 

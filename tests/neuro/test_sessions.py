@@ -149,7 +149,7 @@ def test_it_prints_within_the_page_and_draws(monkeypatch) -> None:
     found = session_drift({name: day(TUNING, at) for at, name in enumerate(("Monday", "Tuesday", "Friday"))})
     assert len(found.pairs) == 3
     assert max(map(len, str(found).split("\n"))) <= 80
-    told = "Geometry responds to gains that differ between neurons"
+    told = "Gains that differ between neurons change the geometry"
     assert told in str(found)
     assert told in found.page().doubts[0].text
     assert len(found.to_frame()) == 12

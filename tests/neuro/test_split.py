@@ -116,8 +116,8 @@ def test_two_conditions_have_no_geometry(recording) -> None:
     [
         ({"how": "thirds"}, "how must be one of 'odd-even', 'random', 'blocks', got 'thirds'"),
         ({"null": "none"}, "null must be one of 'shift', 'permute', 'stretches', got 'none'"),
-        ({"null": "stretches"}, "block_length must come with null='stretches', and only then, got none"),
-        ({"block_length": 5}, "block_length must come with null='stretches', and only then, got null='shift'"),
+        ({"null": "stretches"}, "block_length must be given with null='stretches' and only then, got none"),
+        ({"block_length": 5}, "block_length must be given with null='stretches' and only then, got null='shift'"),
         ({"metric": "manhattan"}, "metric must be one of"),
         ({"how": "blocks", "n_blocks": 500}, r"n_blocks must be at most the number of trials \(120\), got 500"),
         ({"normalize": "yes"}, "normalize must be True or False, got 'yes'"),

@@ -94,7 +94,7 @@ def test_one_session_has_no_interval() -> None:
     table = session_table([SESSIONS["s0"]], scores=("trial_split",), **FAST)
     found = table["VISp"].means["trial_split"]
     assert np.isnan([found.low, found.high]).all()
-    assert "no interval where a group has a single session" in str(table)
+    assert "no interval for groups with a single session" in str(table)
 
 
 def test_an_outcome_that_is_not_there_has_a_reason() -> None:

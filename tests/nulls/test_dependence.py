@@ -78,8 +78,8 @@ def test_rows_in_order_are_found_and_their_shuffle_is_not(name, n):
         X = ORDERED[name](rng, n)
         found = dependence(X)
         assert found.has_order, name
-        assert "neighbouring rows are closer than random ones" in found.text
-        assert "shift=True" in found.text and "defeats every permutation" in found.text
+        assert "neighbouring rows are closer than random rows" in found.text
+        assert "shift=True" in found.text and "No permutation of rows corrects" in found.text
         assert dependence(rng.permutation(X)).p_value > found.p_value
 
 
@@ -103,7 +103,7 @@ def test_repeated_rows_are_found_wherever_they_lie(rng):
     found = dependence(X)
     first = {tuple(row): i for i, row in reversed(list(enumerate(X.tolist())))}
     assert found.repeated == tuple(i for i, row in enumerate(X.tolist()) if first[tuple(row)] != i)
-    assert found.has_repeats and "60 rows repeat an earlier one" in found.text and "groups=" in found.text
+    assert found.has_repeats and "60 rows repeat an earlier row" in found.text and "groups=" in found.text
     near = dependence(X + 1e-4 * rng.standard_normal(X.shape))
     assert near.has_repeats and len(near.nearly_repeated) == 120
     # Repeats that one representation alone has say nothing.
@@ -167,14 +167,14 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_dependent_rows_without_a_design_are_told(rng, call):
     X, Y = series(rng, 100, 0.5), series(rng, 100, 0.5)
-    with pytest.warns(CalibrationWarning, match="permuting all rows may find too much: neighbouring rows are closer"):
+    with pytest.warns(
+        CalibrationWarning, match="permuting all rows may give too many false positives: neighbouring rows are closer"
+    ):
         call(X, Y)
     # Whoever says what may be exchanged, or has one side that does not depend on the order, hears nothing.
     call(X, Y, shift=True)
     for design in ({"blocks": np.arange(100) // 25}, {"groups": np.arange(100) // 4}, {"block_length": 4}):
-        with pytest.warns(
-            CalibrationWarning, match="rows are not exchangeable as (blocks|groups|block_length) assumes"
-        ):
+        with pytest.warns(CalibrationWarning, match="rows are not exchangeable under (blocks|groups|block_length)"):
             call(X, Y, **design)
         call(X, rng.permutation(Y), **design)
     call(X, Y, permutations=np.array([np.roll(np.arange(100), 5 * k) for k in range(1, 20)]))
@@ -200,7 +200,7 @@ def drifting(rng, n, d=8):
 def test_a_drift_is_told_whatever_the_design(call, design):
     rng = np.random.default_rng(3)
     X, Y = drifting(rng, 100), drifting(rng, 100)
-    with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order: neither permutations nor"):
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series, and no permutation"):
         call(X, Y, **design)
     call(X, rng.standard_normal((100, 8)), **design)
 
@@ -236,9 +236,9 @@ def test_series_in_groups_and_blocks_are_found():
 def test_chance_tells_of_a_drift_and_of_a_series():
     rng = np.random.default_rng(5)
     options = {"n_permutations": K, "n_splits": 2, "seed": 0}
-    with pytest.warns(CalibrationWarning, match="rows drift smoothly over their whole order"):
+    with pytest.warns(CalibrationWarning, match="rows drift smoothly over the whole series"):
         chance(drifting(rng, 100), shift=True, **options)
-    with pytest.warns(CalibrationWarning, match="rows are not exchangeable as blocks assumes"):
+    with pytest.warns(CalibrationWarning, match="rows are not exchangeable under blocks"):
         chance(series(rng, 200, 0.6), blocks=np.arange(200) // 25, **options)
 
 

@@ -36,7 +36,7 @@ def test_what_would_break_the_table_is_kept_in_its_cell():
 
 
 def test_rows_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="rows must have 2 cells, as the head has, got 3"):
+    with pytest.raises(ValueError, match="rows must have 2 cells, like the header, got 3"):
         markdown_table(["a", "b"], [["1", "2", "3"]])
     with pytest.raises(ValueError, match="rows must have 2 cells, one per alignment, got 1"):
         columns([["a"]], "<>")

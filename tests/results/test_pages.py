@@ -87,7 +87,7 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
     X, Y = rng.standard_normal((30, 5)), rng.standard_normal((30, 4))
     raw = shesha.compare(X, Y, ["CKA", "RSA"]).page()
     assert "raw values, without a chance level" in raw.answer[0]
-    assert "No chance level was drawn" in raw.doubts[-1].text
+    assert "No chance level was computed" in raw.doubts[-1].text
     found = shesha.compare(X, Y, ["CKA"], calibrate=True, n_permutations=19, seed=0)
     page = found.page()
     assert page.answer[0].startswith("The measure is not above chance at 0.05: the smallest p-value is")
@@ -124,7 +124,7 @@ def test_the_page_of_layers_says_what_the_measure_looks_at():
     X = np.random.default_rng(0).standard_normal((3, 20, 4))
     for measure, said in (
         ("mutual kNN(k=3)", "Whether rows have the same nearest neighbours. Higher is closer."),
-        ("OrthProc", "How far apart the rows stay after the best rotation. Lower is closer."),
+        ("OrthProc", "How far apart the rows remain after the best rotation. Lower is closer."),
         (lambda x, y: float(x[0] @ y[0]), "Higher is closer."),
     ):
         page = shesha.calibrate_layers(list(X), list(X[:2]), measure, n_permutations=19, seed=0).page()
@@ -158,8 +158,8 @@ def test_the_page_of_a_verdict_says_what_to_do():
     )
     page = found.page()
     assert page.answer == (
-        "The geometry changed: RDM drift is 0.03, where encodings of the unchanged model give 0.001 and rarely pass "
-        "0.01 (p = 0.005).",
+        "The geometry changed: RDM drift is 0.03, compared with 0.001 for encodings of the unchanged model, which "
+        "rarely exceed 0.01 (p = 0.005).",
         "What to do: Measure the task.",
     )
     (table, _) = page.numbers
@@ -189,12 +189,12 @@ def test_a_verdict_without_re_encodings_claims_nothing_of_them():
     found = DriftVerdict("ok", scores, 400, "row resamples", 200, 0.01, float("nan"), 0.05, advice="Nothing.")
     page = found.page()
     assert page.answer == (
-        "No drift that is surely above the tolerance of 0.05: RDM drift is 0.001, and at least 0.0008 whichever inputs "
-        "of this kind are taken.",
+        "No drift significantly above the tolerance of 0.05: RDM drift is 0.001, and at least 0.0008 for any sample of "
+        "such inputs.",
         "Nothing needs to be done.",
     )
     assert page.doubts[0].text.startswith("Without re-encodings the noise floor is unknown")
-    assert "unchanged encodings show" not in str(found)
+    assert "that of unchanged encodings" not in str(found)
 
 
 def test_a_verdict_that_could_not_be_reached_says_why_once():
@@ -266,7 +266,7 @@ def test_a_page_in_a_folder_that_is_not_there_is_refused_before_the_work(layers,
                 run(tmp_path)
             with pytest.MonkeyPatch.context() as patching:
                 patching.setattr("os.access", lambda place, mode, **_: mode != os.W_OK)
-                with pytest.raises(PermissionError, match="files may be written"):
+                with pytest.raises(PermissionError, match="must be writable"):
                     run(tmp_path / "x")
 
 

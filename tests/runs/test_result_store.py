@@ -104,7 +104,7 @@ def test_places_where_no_store_can_be_are_named(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
 def test_a_folder_that_cannot_be_written_is_named():
     with (
-        pytest.raises(OSError, match=r"store must be in a folder that can be written, got /proc/self/a\.sqlite"),
+        pytest.raises(OSError, match=r"store must be in a writable folder, got /proc/self/a\.sqlite"),
         open_for_writing("/proc/self/a.sqlite"),
     ):
         pass
@@ -115,7 +115,7 @@ def test_a_read_only_folder_is_named(tmp_path):
     tmp_path.chmod(0o500)
     try:
         with (
-            pytest.raises(OSError, match="store must be in a folder that can be written"),
+            pytest.raises(OSError, match="store must be in a writable folder"),
             open_for_writing(tmp_path / "a"),
         ):
             pass
@@ -171,7 +171,7 @@ def held(path):
 
 
 def test_a_second_writer_that_does_not_wait_names_the_first(held, path):
-    expected = rf"store must have one writer, got a second: another run \(process {held.pid}\) is writing .*a\.sqlite"
+    expected = rf"store must have only one writer, but another run \(process {held.pid}\) is writing .*a\.sqlite"
     with pytest.raises(StoreError, match=expected), open_for_writing(path, wait=False):
         pass
 
@@ -191,7 +191,7 @@ def test_a_writer_that_waits_says_so_and_goes_on_when_the_first_is_killed(held, 
     held.wait()
     waiting.join(60)
     assert found == ["zero"]
-    assert f"another run (process {held.pid}) is writing {path}: waiting for it to end" in caplog.text
+    assert f"another run (process {held.pid}) is writing {path}; waiting until it ends" in caplog.text
 
 
 def jobs(calls, *numbers):
@@ -243,7 +243,7 @@ def test_a_value_that_was_altered_is_refused(path, value):
     connection.execute("UPDATE result SET value = ?", (value,))
     connection.commit()
     connection.close()
-    expected = rf"got {path}, which is damaged \(number a\): delete it, or give another file with --store"
+    expected = rf"got {path}, which is damaged \(number a\): delete it, or choose another file with --store"
     with ResultStore(path, create=False) as store:
         with pytest.raises(sqlite.StoreError, match=expected):
             store.get("number", "a")

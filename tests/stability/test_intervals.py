@@ -105,7 +105,7 @@ def test_copies_are_told_unless_groups_are_given(rng):
     X = rng.standard_normal((30, 6))
     twice, who = np.repeat(X, 2, axis=0), np.repeat(np.arange(30), 2)
     found = shesha.estimate(twice, seed=0)
-    assert "rows that repeat an earlier one exactly: 30;" in found.warnings[-1]
+    assert "exact repeats of earlier rows: 30;" in found.warnings[-1]
     assert "groups=" in found.warnings[-1]
     grouped = shesha.estimate(twice, groups=who, seed=0)
     assert not grouped.warnings

@@ -153,11 +153,11 @@ def test_what_cannot_be_kept_is_refused(options, message):
 
 def test_rows_of_one_scale_have_none_to_keep():
     X = np.tile(np.eye(4), (5, 1))
-    with pytest.raises(ValueError, match="keep must be something that differs between rows, got 'row scale' of rows"):
+    with pytest.raises(ValueError, match="keep must differ between rows, got 'row scale' for rows"):
         shesha.chance(X, keep="row scale")
 
 
 def test_distances_have_no_scale_of_rows():
     D = shesha.Rdm(np.ones((20, 20)) - np.eye(20))
-    with pytest.raises(ValueError, match="keep must be an array where only distances between rows are known"):
+    with pytest.raises(ValueError, match="keep must be an array if only distances between rows are known"):
         shesha.chance(D, np.arange(20) % 2, "supervised_alignment", keep="row scale")

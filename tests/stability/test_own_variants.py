@@ -45,7 +45,7 @@ def test_a_score_of_rows_has_an_interval_and_no_chance(rng):
     # The bootstrap's spread of the mean of normal rows.
     assert found.standard_error == pytest.approx(2 * np.sqrt(found.value / 50), rel=0.4)
     message = (
-        "variant must have a null for chance, labels that can be shuffled or an estimator of its own, "
+        "variant must have a null for chance, from shuffled labels or from its own estimator, "
         "got 'mean_length', which has neither"
     )
     with pytest.raises(ValueError, match=message):
@@ -67,9 +67,9 @@ def test_a_score_of_labels_has_both(rng):
 def test_no_number_has_a_reason(rng):
     score = stability(**DECLARED)(mean_length)
     X = rng.standard_normal((8, 3))
-    with pytest.warns(shesha.NotEstimableWarning, match="not estimable: mean_length gave no number"):
+    with pytest.warns(shesha.NotEstimableWarning, match="not estimable: mean_length did not return a number"):
         assert np.isnan(score(X, power=np.nan))
-    assert shesha.estimate(X, variant="mean_length", power=np.nan).reason == "mean_length gave no number"
+    assert shesha.estimate(X, variant="mean_length", power=np.nan).reason == "mean_length did not return a number"
 
     def refuses(data):
         raise NotEstimable("the moon is not full")
@@ -96,5 +96,5 @@ def test_what_is_no_declaration_is_refused():
 
 
 def test_a_name_can_be_taken_once():
-    with pytest.raises(ValueError, match="name must be one that no variant has, got 'feature_split'"):
+    with pytest.raises(ValueError, match="name must differ from those of other variants, got 'feature_split'"):
         stability(name="feature_split", **DECLARED)(mean_length)

@@ -129,7 +129,7 @@ def test_more_pairs_than_memory_holds_are_refused(low_rank, monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "2M")
     X, y = low_rank(2_000, 8), np.arange(2_000) % 3
     for variant, labels in (("feature_split", None), ("supervised_alignment", y)):
-        with pytest.raises(MemoryBudgetError, match=r"1,999,000 pairs of rows must fit .*ask for fewer pairs"):
+        with pytest.raises(MemoryBudgetError, match=r"1,999,000 pairs of rows must fit .*request fewer pairs"):
             shesha.estimate(X, labels, variant, pairs="all")
 
 

@@ -133,7 +133,7 @@ def test_rows_that_a_draw_leaves_empty_take_no_part():
 def test_the_result_names_its_null():
     X = np.random.default_rng(7).standard_normal((20, 8))
     options = {"variant": "basis_averaged_split", "n_permutations": 19, "n_rotations": 2, "seed": 0}
-    assert shesha.chance(X, **options).exchanged == "each feature on its own, all rows"
+    assert shesha.chance(X, **options).exchanged == "each feature separately, all rows"
     blocked = shesha.chance(X, blocks=np.arange(20) % 2, **options)
-    assert blocked.exchanged == "each feature on its own, within blocks"
-    assert "(19 permutations of each feature on its own, within blocks)" in str(blocked)
+    assert blocked.exchanged == "each feature separately, within blocks"
+    assert "(19 permutations of each feature separately, within blocks)" in str(blocked)

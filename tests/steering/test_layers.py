@@ -114,8 +114,8 @@ def test_rows_with_names_are_matched_by_them():
     labels = pandas.Series(y, index=names).iloc[::-1]
     expected = rank_layers(layers, y, **OPTIONS)
     with (
-        pytest.warns(RowNamesWarning, match="rows of layer 3 stand in another order"),
-        pytest.warns(RowNamesWarning, match="rows of y stand in another order"),
+        pytest.warns(RowNamesWarning, match="rows of layer 3 are in a different order"),
+        pytest.warns(RowNamesWarning, match="rows of y are in a different order"),
     ):
         assert rank_layers(back, labels, **OPTIONS).to_dict() == expected.to_dict()
 

@@ -142,7 +142,7 @@ def test_only_the_papers_own_can_take_a_claim_away(on, repeated, survives, verdi
 
 def test_a_large_p_value_decides_nothing():
     assert OPERATORS["significant"](Fact(0.9), 0.05) == OPEN
-    with pytest.raises(ValueError, match="a p-value must be judged by 'significant'"):
+    with pytest.raises(ValueError, match="p-values must be judged by 'significant'"):
         Rule("a_p", "above", 0.05, "", {})
     with pytest.raises(ValueError, match=r"operator must be one of above, below, .*, got 'near'"):
         Rule("a", "near", 0.05, "", {})

@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path, workers)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"what is computed is kept in {out}: the same command goes on from there" in told.decode()
+    assert f"finished cells are in {out}; rerun the same command" in told.decode()
     assert "Traceback" not in told.decode()
     done = kept(out)
     assert 10 <= len(done) < 400

@@ -89,7 +89,7 @@ def test_the_documented_study_runs_as_documented(folder):
 
 
 def test_a_study_that_is_not_there_is_refused(folder):
-    with pytest.raises(ValueError, match=r"study must be file.py:name of a file that is there, got './no.py:own'"):
+    with pytest.raises(ValueError, match=r"study must be file.py:name of an existing file, got './no.py:own'"):
         find("./no.py:own")
     with pytest.raises(ValueError, match="or a file of this folder, got 'no_module:own'"):
         find("no_module:own")

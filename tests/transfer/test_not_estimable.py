@@ -20,7 +20,7 @@ ONE_ALONE = np.where(np.arange(N) == 0, 2, TWO)
 # Equal rows within each class, up to the rounding of a product that need not be the same in every row.
 ROTATED = np.eye(5)[TWO] @ np.linalg.qr(X[:5])[0] + 1e-16 * RNG.standard_normal((N, 5))
 DEAD = np.where((TWO == 1)[:, None] & (np.arange(5) == 2), 0.0, X)
-EXACT = "the evidence has no maximum: the features give target 0, 1 exactly"
+EXACT = "the evidence has no maximum, because the features predict target 0, 1 exactly"
 LABELLED = ["bhattacharyya", "centroid_softmax", "fisher_discriminant", "gbc", "h_score", "logme", "margin_score"]
 diagonal = partial(transfer.bhattacharyya, covariance="diagonal")
 full = partial(transfer.bhattacharyya, covariance="full")
@@ -39,7 +39,7 @@ CASES = {
     "logme, exact in single precision": (lambda: transfer.logme(ROTATED.astype(np.float32), TWO), EXACT),
     "logme, equal rows": (lambda: transfer.logme(np.tile(RNG.standard_normal((2, 90)), (12, 1)), TWO), EXACT),
     "logme_regression, equal": (lambda: transfer.logme_regression(EQUAL, X), "all rows of X are equal"),
-    "logme_regression, exact": (lambda: transfer.logme_regression(X, X @ X[:5, :1]), "give target 0 exactly"),
+    "logme_regression, exact": (lambda: transfer.logme_regression(X, X @ X[:5, :1]), "predict target 0 exactly"),
     "logme_regression, constant": (
         lambda: transfer.logme_regression(X, np.column_stack([X[:, 0], np.ones((N, 2))])),
         "constant targets, columns 1, 2 of Y",

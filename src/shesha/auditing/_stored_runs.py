@@ -1,4 +1,4 @@
-"""The audit of many representations on any workers, with a store to resume from."""
+"""Audits of many representations on any workers, with a store that allows a run to resume."""
 
 from __future__ import annotations
 

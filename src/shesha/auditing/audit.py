@@ -65,7 +65,7 @@ def audit(
     scheduler: str | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> Audit:
-    """Audit representations: faults, stability with interval and chance, spectrum, labels, drift.
+    """Audit representations: faults, stability with its interval and chance level, spectrum, labels and drift.
 
     Rows that have no direction under the metric are left out, named and counted. A representation
     that cannot be scored (NaN, too few rows or columns) keeps its place and gets a reason; the

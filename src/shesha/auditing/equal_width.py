@@ -28,7 +28,7 @@ WIDTHS = "width"
 """The name in the store for scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of choices of features, and of partitions of each; in total as many partitions as the score has."""
+"""Number of random choices of features, and of partitions for each; together as many partitions as the score uses."""
 
 
 def equal_width_scores(

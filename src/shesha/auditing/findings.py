@@ -51,7 +51,7 @@ class Settings:
     known: Mapping[str, Vector] = field(default_factory=dict)
     """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
     exchange: Exchange | None = None
-    """The same for the rows of one representation that are scored."""
+    """The same properties, for the scored rows of one representation."""
 
 
 def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
@@ -87,7 +87,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
     used = X.drop(bad)
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
-        reason = f"it needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
+        reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
         if design is None:
@@ -102,7 +102,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 def _add_doubts(
     rows: Rows, y: ArrayLike | None, numbers: Index, n: int, settings: Settings, dependence: Dependence | None
 ) -> Doubts:
-    """Add doubts; a requested design is respected, and defines the meaning of the order."""
+    """Add doubts; a requested design is respected, and defines what the order of rows means."""
     told: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }

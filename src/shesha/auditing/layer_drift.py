@@ -62,7 +62,7 @@ class _Steps:
         return json.dumps([self._metric, rows, runs.version_of_code(RankedRdm)])
 
     def forget_all_but(self, *subjects: Subject) -> None:
-        """Make room."""
+        """Free the memory of all other subjects."""
         needed = set(map(id, subjects))
         self._ranked = {key: view for key, view in self._ranked.items() if key in needed}
 

@@ -24,7 +24,7 @@ _FEWER_ROWS = (
 
 
 def report(store: str | Path | Store, *, title: str = "Benchmark results", of: Suite | None = None) -> str:
-    """Return what a store holds as a page of Markdown.
+    """Return the content of a store as a page of Markdown.
 
     Parameters
     ----------

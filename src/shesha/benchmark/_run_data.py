@@ -33,7 +33,7 @@ class Gathered:
     """Accuracy of each."""
     runtimes: pd.DataFrame
     far: pd.DataFrame
-    """Comparisons that are there, and that are not, by test."""
+    """Finished and missing comparisons, by test."""
     without: str
     """Comparisons without a value, in words; empty if there are none."""
     shortened: str

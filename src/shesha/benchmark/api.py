@@ -111,7 +111,7 @@ def run(
 
 
 def _as_tuple(some: Any) -> tuple[Any, ...]:
-    """Return several, of whatever one or several are given."""
+    """Return one or several values as a tuple."""
     return (some,) if isinstance(some, str | Measure | BenchmarkTest) or callable(some) else tuple(some)
 
 
@@ -122,7 +122,7 @@ def _require_same_suite(store: Store, chosen: Suite) -> None:
 
 
 def _keys(models: Sequence[Model]) -> dict[Model, str]:
-    """Name the models by their content; missing data show here, before anything is trained."""
+    """Name the models by their content; missing data raise an error here, before anything is trained."""
     prints: dict[tuple[Any, ...], str] = {}
     keys = {}
     for model in models:

@@ -17,7 +17,7 @@ from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
 
 SUITES = ("paper", "small")
-"""The sizes that suites come in."""
+"""The sizes of suites."""
 Degrees = Mapping[str, tuple[float, ...]]
 """For each test by groups, the degrees of the settings it distinguishes; a test without degrees is not run."""
 
@@ -42,9 +42,9 @@ class Part:
     degrees: Degrees = field(default_factory=dict)
     """Degrees that differ from the domain's."""
     beside: Mapping[str, Beside] = field(default_factory=dict)
-    """What differs with some of the others, by their names."""
+    """Values for combinations with other data sets or networks, by their names."""
     suites: tuple[str, ...] = SUITES
-    """The sizes of suites that it is made for."""
+    """The sizes of suites that include it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +52,11 @@ class NetworkPart(Part):
     """Further declarations of networks."""
 
     poolings: tuple[str, ...] = ()
-    """Ways in which its representations are pooled, where they differ from the domain's."""
+    """Poolings of its representations, if they differ from the domain's."""
     ignores: tuple[str, ...] = ()
-    """Hyperparameters of the domain that mean nothing to it."""
+    """Hyperparameters of the domain that it ignores."""
     refuses: Mapping[str, str] = field(default_factory=dict)
-    """Data sets that it cannot be trained on, and why."""
+    """Data sets on which it cannot be trained, with the reason."""
 
     def check(self, model: Model, hyper: Any) -> None:
         """Refuse settings with which the network cannot be trained."""
@@ -76,14 +76,14 @@ class Catalogue(Generic[D, N, H]):
     networks: Mapping[str, N]
     hyper: type[H]
     degrees: Degrees
-    """Degrees of the groups, unless data set or network say otherwise."""
+    """Degrees of the groups, unless a data set or network overrides them."""
     poolings: tuple[str, ...] = ("",)
     layers: Setting = STANDARD
     """The setting of the models whose layers are compared."""
     sizes: Mapping[str, tuple[int, int, int]]
-    """By suite, numbers of models: of the tests by prediction, of each group, of the test of layers."""
+    """Numbers of models by suite: for tests by prediction, for each group, and for the test of layers."""
     kinds: tuple[str, ...] = tuple(kind for kind in KINDS if kind != "deep")
-    """The kinds of settings that the domain knows how to train in."""
+    """The kinds of settings that the domain supports in training."""
 
     def dataset(self, name: str) -> D:
         """Return a data set by its name or module:name."""
@@ -143,7 +143,7 @@ class Catalogue(Generic[D, N, H]):
         return _merge(one.hyper for one in self._declarations(dataset, architecture))
 
     def _declarations(self, dataset: str, architecture: str) -> list[Part | Beside]:
-        """What data set and network say, the more special the later."""
+        """Return the declarations of data set and network, from general to specific."""
         data, network = self.dataset(dataset), self.network(architecture)
         met = (network.beside.get(dataset), data.beside.get(architecture))
         return [data, network, *(one for one in met if one is not None)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class MissingDataError(FileNotFoundError):
-    """Data or weights that neither the local folder nor their source has; the message names both."""
+    """Raised if data or weights are missing both in the local folder and at their source; the message names both."""
 
 
 def local_folder(name: str) -> Path | None:
@@ -18,7 +18,7 @@ def local_folder(name: str) -> Path | None:
 
 
 def cache_folder() -> Path:
-    """Return the folder that downloads go to: SHESHA_CACHE, or the user's cache."""
+    """Return the folder for downloads: SHESHA_CACHE, or the user's cache."""
     from platformdirs import user_cache_path
 
     root = os.environ.get("SHESHA_CACHE")

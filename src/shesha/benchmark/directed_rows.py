@@ -20,9 +20,9 @@ from shesha.support.types import Index
 from shesha.views import Concentricity, Representation, aligned
 
 RULE = 1
-"""Number of the rule by which rows are left out; part of the version of the measures that it concerns."""
+"""Number of the rule by which rows are left out; it is part of the version of the affected measures."""
 _MOST = 0.5
-"""Where more than this share of the rows lacks a direction, what is left says little of the pair."""
+"""If more than this share of the rows lacks a direction, the remaining rows say little about the pair."""
 _KINDS: Mapping[Metric | None, str] = {"cosine": "zero", "correlation": "constant"}
 
 Skipped = Mapping[tuple[str, Pair], str]
@@ -38,7 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class _Lacking:
-    """A pair of which some rows lack a direction, and the rows that have one on both sides."""
+    """A pair in which some rows lack a direction, and the rows that have one on both sides."""
 
     sides: tuple[Representation, Representation]
     directed: Index
@@ -91,7 +91,7 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
 
 
 def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, metric: Metric) -> dict[Pair, _Lacking]:
-    """Find the pairs of which some rows lack a direction."""
+    """Find the pairs in which some rows lack a direction."""
     first = group.measures[0]
     found = {}
     for pair in group.all_pairs:
@@ -113,7 +113,7 @@ def _find_undirected(side: Representation, metric: Metric) -> Index:
 
 def _reason(lacking: _Lacking, metric: Metric | None) -> str:
     return (
-        f"more than half of the rows are {_KINDS[metric]} in either and have no {metric} distance: "
+        f"more than half of the rows are {_KINDS[metric]} in at least one of the two and have no {metric} distance: "
         f"{lacking.n_left_out} of {lacking.n_rows}"
     )
 

@@ -24,12 +24,12 @@ from shesha.views import View
 
 N_PERMUTATIONS = 99
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
-"""The measures whose calibrated variants take part."""
+"""The measures whose calibrated variants are included."""
 
 
 @dataclass(frozen=True)
 class CalibratedMeasure(Measure):
-    """A measure whose value is its calibrated score: zero at chance, one for perfect agreement."""
+    """A measure whose value is its calibrated score: 0 at chance, 1 for perfect agreement."""
 
     of: Measure | None = None
 
@@ -42,7 +42,7 @@ class CalibratedMeasure(Measure):
         return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the measure that is calibrated."""
+        """Pickle the calibrated measure only."""
         return calibrated, (self.of,)
 
 
@@ -67,7 +67,7 @@ def entries(
     chosen: Iterable[str | Measure | Callable[..., float]] = ("all",),
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Measure]:
-    """Return the measures meant: names, families, groups, 'calibrated CKA', 'module:name'; 'all' includes everything.
+    """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' includes everything.
 
     `options`, by measure, hold where none are chosen.
 
@@ -113,7 +113,7 @@ def entry_version(measure: Measure) -> str:
 
 
 def _code_version(measure: Measure) -> str:
-    """Return a hash of what computes the value, for a calibrated one with its null and the number of draws."""
+    """Return a hash of the code of the value; if it is calibrated, include its null and the number of draws."""
     if isinstance(measure, PlainMeasure):
         return version_of_code(measure.function)
     if isinstance(measure, CalibratedMeasure):

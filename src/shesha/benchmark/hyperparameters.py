@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """What a value must be, in words and as a function."""
+    """The condition on a value, in words and as a function."""
 
     expected: str
     holds: Callable[[Any], bool]
 
 
 def option(check: Check, default: Any = MISSING) -> Any:
-    """Declare a hyperparameter: its check, and its default if it may be left out. None is allowed as a default only."""
+    """Declare a hyperparameter: its check, and a default if it is optional. Only a default may be None."""
     metadata = {"check": check}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
 def count(least: int = 1) -> Check:
-    """Whole numbers from `least`."""
+    """Accept whole numbers of at least `least`."""
     return Check(f"a whole number of at least {least}", lambda value: type(value) is int and value >= least)
 
 
 def choice_of_words(*names: str) -> Check:
-    """One of some words."""
+    """Accept one of some words."""
     return Check(f"one of {', '.join(names)}", lambda value: value in names)
 
 
@@ -52,7 +52,7 @@ SWITCH = Check("True or False", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What decides training and extraction, besides data, architecture, setting and seed."""
+    """Settings of training and extraction, besides data, architecture, setting and seed."""
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -80,7 +80,7 @@ class Hyperparameters:
         return cls(**values)
 
     def for_setting(self, setting: Setting) -> Self:
-        """Return what they are in a setting of the benchmark: the same, unless a domain says otherwise."""
+        """Return the hyperparameters in a setting of the benchmark: the same, unless a domain overrides this."""
         return self
 
 

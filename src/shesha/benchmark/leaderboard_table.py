@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _CALIBRATED = "calibrated "
 PUBLISHED = " (published)"
-"""What follows the name of a measure whose scores are those of the paper."""
+"""Suffix of the name of a measure whose scores are those of the paper."""
 _LEVEL = 0.05
 _WHOLE_RANKS = 0.83
-"""Least standard deviation of a difference of two ranks, which are whole numbers: that few tasks agree is no sign that
-the next one will. Of two measures alone, one is ahead from seven tasks that agree on."""
+"""Smallest standard deviation of a difference of two ranks: agreement of a few tasks does not show that the next task
+agrees. With only two measures, one is ahead if at least seven tasks agree."""
 Cube = NDArray[np.float64]
 
 
@@ -106,7 +106,7 @@ _HEAD = (
 
 
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """Say which tasks and tests the places rest on."""
+    """State the tasks and tests on which the places are based."""
     used = _complete(scores)[0]
     tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
     tests = ", ".join(sorted(set(used["test"])))
@@ -261,7 +261,7 @@ def _resampled_ranks(
 
 
 def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw whole tasks, all their cells together, padded to one length with cells drawn before."""
+    """Draw whole tasks with all their cells, padded to equal length with cells drawn earlier."""
     tasks: dict[tuple[Any, ...], list[int]] = {}
     for at, cell in enumerate(cells):
         tasks.setdefault(cell[1:3], []).append(at)
@@ -275,7 +275,7 @@ def _resampled_cells(cells: Sequence[tuple[Any, ...]], n_resamples: int, rng: np
 
 
 def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
-    """Mean rank of each measure over some cells of each draw; 1 is best, equal scores share, none is last."""
+    """Mean rank of each measure over some cells of each draw; 1 is best, ties share ranks, missing scores are last."""
     from scipy.stats import rankdata
 
     known = np.where(np.isfinite(values), np.round(values, 10), -np.inf)
@@ -285,7 +285,7 @@ def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
 
 
 def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> tuple[Cube, Cube]:
-    """One more than the measures that are surely ahead, and all less those that are surely behind."""
+    """Range of places: 1 + the number of measures surely ahead, and the total minus those surely behind."""
     from scipy.stats import t
 
     n_units = n_tasks if n_tasks > 1 else max(2, n_trainings)

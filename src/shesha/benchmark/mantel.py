@@ -16,11 +16,11 @@ from shesha.support.types import Index, Vector
 _CELLS = 1 << 20
 """Entries of relabelled matrices that are held at a time."""
 _ROUNDING = 1e-10
-"""Correlations closer than this are equal: sums in another order differ by less."""
+"""Correlations closer than this count as equal: sums in another order differ by less."""
 
 
 def rank_correlation(x: Vector, y: Vector) -> float:
-    """Spearman's rank correlation, ties sharing their mean rank; NaN for fewer than two or all equal values."""
+    """Spearman's rank correlation with mean ranks for ties; NaN for fewer than two values, or if all are equal."""
     if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
         return math.nan
     a, b = (rankdata(side) - (len(x) + 1) / 2 for side in (x, y))
@@ -73,14 +73,14 @@ def pair_models(n_pairs: int, n_models: int | None, pairs: Sequence[tuple[int, i
         raise ValueError(f"pairs must name the models of each of the {n_pairs} distances, got {len(places)} pairs")
     top = int(places.max(initial=-1)) if n_models is None else n_models - 1
     if (places < 0).any() or (places > top).any() or (places[:, 0] == places[:, 1]).any():
-        raise ValueError(f"pairs must be two different numbers of models from 0 to {top}, got other values")
+        raise ValueError(f"pairs must contain two different model numbers from 0 to {top}, got other values")
     if len({*map(tuple, places.tolist())}) < n_pairs:
         raise ValueError("pairs must be distinct, got a pair twice")
     return places
 
 
 def _rank(values: Vector) -> Vector:
-    """Ranks about their mean, NaN where there is no value."""
+    """Ranks minus their mean, NaN for missing values."""
     kept = ~np.isnan(values)
     ranks = np.full(len(values), np.nan)
     ranks[kept] = rankdata(values[kept]) - (kept.sum() + 1) / 2
@@ -88,7 +88,7 @@ def _rank(values: Vector) -> Vector:
 
 
 def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64]:
-    """Arrange the entries as a square; a value given for one order of a pair fills both."""
+    """Arrange the entries as a square matrix; a value for one order of a pair fills both."""
     square = np.full((n_objects, n_objects), np.nan)
     square[places[:, 1], places[:, 0]] = values
     square[places[:, 0], places[:, 1]] = values
@@ -96,7 +96,7 @@ def _square(values: Vector, places: Index, n_objects: int) -> NDArray[np.float64
 
 
 def _correlations(a: Vector, relabelled: NDArray[np.float64]) -> Vector:
-    """Pearson correlation of `a` with each row, over the entries that the row has."""
+    """Pearson correlation of `a` with each row, over the row's entries that are not NaN."""
     here = (~np.isnan(relabelled)).astype(np.float64)
     b = np.nan_to_num(relabelled)
     n = np.maximum(here.sum(axis=1), 1)

@@ -19,7 +19,7 @@ from shesha.kernels.folding import as_maps, from_channels_last
 from shesha.support import atomic_files
 
 LAST = "last"
-"""Stands for the number of the last hidden layer in a reference."""
+"""Placeholder for the number of the last hidden layer in a reference."""
 
 
 def reference(key: str, pooling: str, layer: int | str = LAST) -> str:
@@ -39,15 +39,15 @@ class Archive:
     folder: Path
 
     def sweep(self) -> None:
-        """Remove incomplete files of dead writers; only for the run that may write here."""
+        """Remove incomplete files of ended processes; only for the run that may write here."""
         atomic_files.sweep(self.folder)
 
     def weights_path(self, key: str) -> Path:
-        """Where the weights of a model are."""
+        """Path of the weights of a model."""
         return self.folder / f"{key}.pt"
 
     def outcome_path(self, key: str) -> Path:
-        """Where the representations and outputs of a model are."""
+        """Path of the representations and outputs of a model."""
         return self.folder / f"{key}.npz"
 
     def save_weights(self, key: str, weights: Weights) -> None:
@@ -63,7 +63,7 @@ class Archive:
             raise OSError(errno.ENOSPC, f"no space left in {self.folder}; finished results are kept") from error
 
     def load_weights(self, key: str) -> Weights | None:
-        """Read the weights, if they are there; only plain tensors are accepted."""
+        """Read the weights if they exist; only plain tensors are accepted."""
         import pickle
 
         import torch
@@ -78,7 +78,7 @@ class Archive:
         return cast(Weights, found)
 
     def save(self, key: str, outcome: Outcome, seconds: float) -> None:
-        """Write what a model said."""
+        """Write the representations and outputs of a model."""
         arrays: dict[str, NDArray[Any]] = {
             "probabilities": outcome.probabilities,
             "labels": outcome.labels,
@@ -91,7 +91,7 @@ class Archive:
         _write(self.outcome_path(key), lambda file: np.savez(file, allow_pickle=False, **arrays))
 
     def has(self, key: str) -> bool:
-        """Whether a model's outcome is there, and whole."""
+        """Whether a model's results exist and are complete."""
         try:
             with self._open_arrays(key) as stored:
                 return "probabilities" in stored
@@ -109,7 +109,7 @@ class Archive:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 yield stored
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-            raise ValueError(f"model file must be whole, got {path}: {error}; remove it to train again") from error
+            raise ValueError(f"model file must be complete, got {path}: {error}; remove it to train again") from error
 
     def outputs(self, key: str) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
         """Return probabilities, labels and the seconds that training took."""
@@ -117,12 +117,12 @@ class Archive:
             return stored["probabilities"], stored["labels"], float(stored["seconds"])
 
     def n_layers(self, key: str, pooling: str) -> int:
-        """Return how many layers of a model are kept."""
+        """Return the number of stored layers of a model."""
         with self._open_arrays(key) as stored:
             return int(stored[f"{pooling}/n"])
 
     def layer(self, name: str) -> NDArray[np.float32]:
-        """Return the representation that a reference names: a matrix, or feature maps (n_rows, channels, h, w).
+        """Return the representation of a reference: a matrix, or feature maps (n_rows, channels, h, w).
 
         A model whose earlier layers are feature maps has its last one as maps of one position, so that comparing the
         two averages over positions.
@@ -139,7 +139,7 @@ class Archive:
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write what is whole or not there."""
+    """Write a file that is either complete or missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_files.replacing(path) as draft, draft.open("wb") as file:
         write(file)

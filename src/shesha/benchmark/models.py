@@ -25,7 +25,7 @@ Plain = str | int | float | bool | None
 
 @dataclass(frozen=True, order=True)
 class Setting:
-    """How the training of a model differs from the standard one.
+    """The difference between the training of a model and the standard training.
 
     ``labels``: the share `degree` of the training labels is replaced at random. ``shortcut``: an artificial feature
     leaks the label of the share `degree` of the training rows. ``augmentation``: training data are disturbed, `degree`
@@ -44,7 +44,7 @@ class Setting:
             raise ValueError(f"degree must lie between 0 and 1, got {self.degree}")
 
     def __str__(self) -> str:
-        """Say what is different."""
+        """Describe the difference in words."""
         return self.kind if self.kind in ("standard", "deep") else f"{self.kind} {self.degree:.4g}"
 
 
@@ -58,7 +58,7 @@ def add_kind(kind: str) -> None:
 
 
 def count_of_share(share: float, n: int) -> int:
-    """Return how many of n a share is, rounded down."""
+    """Return a share of n, rounded down."""
     # A product such as 0.29 * 100 falls just below the whole number that is meant.
     return math.floor(share * n + 1e-9)
 
@@ -73,11 +73,11 @@ class Model:
     setting: Setting
     seed: int
     hyper: Mapping[str, Plain] = field(default_factory=dict, hash=False)
-    """Hyperparameters of network, training and extraction: plain values."""
+    """Hyperparameters of network, training and extraction, as plain values."""
 
     @property
     def keeps_layers(self) -> bool:
-        """Whether the representations of all layers are kept, not only the last hidden one."""
+        """Whether all layers are stored, not only the last hidden one."""
         return self.setting.kind in ("standard", "deep")
 
     def key(self, fingerprint: str) -> str:
@@ -94,12 +94,12 @@ class Model:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:20]
 
     def __str__(self) -> str:
-        """Say which model it is."""
+        """Describe the model in words."""
         return f"{self.architecture} on {self.dataset}, {self.setting}, seed {self.seed}"
 
 
 class DivergedError(ValueError):
-    """A trained model with values that are not finite."""
+    """Raised if a trained model has values that are not finite."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,15 @@ class Outcome:
 
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
     """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
-    rows; a feature map has shape (n_rows, height, width, channels) here and in model files, and its channels first
-    wherever it is compared (`shesha.kernels.folding`)."""
+    rows. A feature map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
+    first (`shesha.kernels.folding`)."""
     probabilities: NDArray[np.float64]
     """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
     labels: NDArray[np.int64]
     """The true class of each row."""
 
     def __post_init__(self) -> None:
-        """Check that the rows belong together."""
+        """Check that the numbers of rows agree."""
         n_rows = len(self.labels)
         if not self.representations or not all(self.representations.values()):
             raise ValueError("representations must hold at least one layer of one pooling, got none")
@@ -139,7 +139,7 @@ class Outcome:
 
     @property
     def accuracy(self) -> float:
-        """Share of the rows whose most probable class is the true one."""
+        """Share of the rows whose most probable class is correct."""
         return float(np.mean(self.probabilities.argmax(axis=1) == self.labels))
 
 
@@ -147,7 +147,7 @@ class Domain(Protocol):
     """A domain: a module with these functions."""
 
     def fingerprint(self, dataset: str, hyper: Mapping[str, Plain]) -> str:
-        """Hash the data that training and extraction use; raises MissingDataError where there are none."""
+        """Hash the data that training and extraction use; raise MissingDataError if they are missing."""
         ...
 
     def fit(self, model: Model) -> Weights:
@@ -155,12 +155,12 @@ class Domain(Protocol):
         ...
 
     def extract(self, model: Model, weights: Weights) -> Outcome:
-        """Run the trained model over the test rows; a state dict of another network is a ValueError."""
+        """Run the trained model on the test rows; raise ValueError for a state dict of another network."""
         ...
 
 
 PLACES = {"graph": "graphs", "language": "language", "vision": "vision"}
-"""Domains, as the published results call them, and where their code is."""
+"""Domains by their names in the published results, and their modules."""
 
 
 def domain(name: str) -> Domain:
@@ -173,7 +173,7 @@ def domain(name: str) -> Domain:
 
 
 def hash_arrays(*arrays: NDArray[Any] | str | bytes) -> str:
-    """Hash arrays and texts, shapes and types included."""
+    """Hash arrays and texts, including shapes and types."""
     digest = hashlib.sha256()
     for array in arrays:
         if isinstance(array, str | bytes):

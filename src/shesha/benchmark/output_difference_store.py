@@ -29,12 +29,12 @@ _TABLE = """CREATE TABLE IF NOT EXISTS difference (
 
 
 def versioned_name(kind: str, difference: Difference) -> str:
-    """Return the name that a difference has in the store: with the version of its code, unless it ships."""
+    """Return the name of a difference in the store; for your own differences it includes the version of the code."""
     return kind if kind in _SHIPPED else f"{kind}+{version_of_code(difference)}"
 
 
 def read_differences(store: Store) -> Known:
-    """Return all differences that a store holds."""
+    """Return all stored differences."""
     found: Known = {
         pair: dict(zip(_SHIPPED, astuple(one)[2:], strict=True)) for pair, one in store.differences().items()
     }
@@ -45,7 +45,7 @@ def read_differences(store: Store) -> Known:
 
 
 def complete_differences(store: Store, archive: Archive, keys: Sequence[str], wanted: Mapping[str, Difference]) -> None:
-    """Compute and write those of the wanted differences between some trained models that the store lacks."""
+    """Compute and write the requested differences between some trained models that the store lacks."""
     if not wanted:
         return
     known = read_differences(store)

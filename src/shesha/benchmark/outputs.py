@@ -10,7 +10,7 @@ from shesha.inputs import validation as check
 from shesha.support.types import Matrix
 
 _SUM = 1e-3
-"""How far a row of probabilities may be from summing to one: half precision."""
+"""Tolerance of the sum of a row of probabilities, for half precision."""
 
 
 def jensen_shannon(p: ArrayLike, q: ArrayLike) -> float:
@@ -48,13 +48,13 @@ def _probabilities(p: ArrayLike, q: ArrayLike) -> tuple[Matrix, Matrix]:
 
 
 def probabilities(values: ArrayLike, name: str) -> Matrix:
-    """Return rows of probabilities as float64, or say what is wrong with them."""
+    """Return rows of probabilities as float64; raise ValueError if they are invalid."""
     rows = check.real(values, name)
     if rows.ndim != 2 or 0 in rows.shape:
-        raise ValueError(f"{name} must be 2-D (n_rows, n_classes) and not empty, got shape {rows.shape}")
+        raise ValueError(f"{name} must be a non-empty 2-D array (n_rows, n_classes), got shape {rows.shape}")
     if not np.isfinite(rows).all() or (rows < 0).any():
-        raise ValueError(f"{name} must hold probabilities, finite and not negative, got other values")
+        raise ValueError(f"{name} must hold finite, non-negative probabilities, got other values")
     worst = float(np.abs(rows.sum(axis=1) - 1).max())
     if worst > _SUM:
-        raise ValueError(f"{name} must have rows that sum to one, got a sum that is off by {worst:.3g}")
+        raise ValueError(f"{name} must have rows that sum to one, got a sum that deviates by {worst:.3g}")
     return rows

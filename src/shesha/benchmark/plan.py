@@ -17,14 +17,14 @@ from shesha.measures import Measure
 
 Keys = Mapping[Model, str]
 _SECONDS = 10.0
-"""Chunks take about this long, so that little is lost when a run is killed and workers end together."""
+"""Time per chunk: short, so that little is lost if a run is killed, and workers finish at about the same time."""
 _PER_PAIR = {"more": 1.0}
 _CALIBRATED, _PLAIN = 0.25, 0.02
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One test of one task, seen through one pooling."""
+    """One test of one task, with one pooling."""
 
     task: Task
     of: BenchmarkTest
@@ -46,7 +46,7 @@ class Trial:
         return tuple(model for group in self.groups.values() for model in group)
 
     def cast(self, keys: Keys, n_layers: int) -> Cast:
-        """Return the references to what is compared of each model, by group."""
+        """Return the references to the compared representations of each model, by group."""
         layers = range(n_layers) if self.of.layered else (LAST,)
         return Cast(
             {
@@ -56,12 +56,12 @@ class Trial:
         )
 
     def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
-        """Return the pairs that the test needs of a measure."""
+        """Return the pairs that the test needs for a measure."""
         return self.of.pairs(self.cast(keys, n_layers), symmetric)
 
 
 def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
-    """Return the trials of some tasks; no tests named means all."""
+    """Return the trials of some tasks, by default for all tests."""
     return [
         Trial(task, find(test), pooling)
         for task in tasks
@@ -83,7 +83,7 @@ def plan_chunks(
     n_layers: int,
     planned: set[tuple[str, str, str, str]],
 ) -> Iterator[Chunk]:
-    """Yield the work of a trial that is neither done nor planned already; what is yielded counts as planned."""
+    """Yield the work of a trial that is neither done nor planned, and mark it as planned."""
     left: dict[str, list[Pair]] = {}
     for measure in measures:
         version = entry_version(measure)
@@ -99,7 +99,7 @@ def plan_chunks(
 
 
 def _pieces(group: Group) -> Iterator[Chunk]:
-    """Cut a group into chunks of about equal time, cheap and costly measures apart."""
+    """Divide a group into chunks of about equal time, with cheap and costly measures separate."""
     costs = [_cost(measure) for measure in group.measures]
     for cost in dict.fromkeys(costs):
         chosen = [at for at, own in enumerate(costs) if own == cost]

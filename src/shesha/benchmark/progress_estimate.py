@@ -13,6 +13,6 @@ class Meter(runs.Meter):
         self.n_models = self.n_cells = self.models_done = self.cells_done = 0
 
     def describe(self) -> str:
-        """Say how many models and comparisons are done."""
+        """Return the progress in words: models and comparisons."""
         some = f"{self.cells_done}/{self.n_cells}{'+' if self.more_to_plan else ''} comparisons"
         return f"{self.models_done}/{self.n_models} models, {some}"

@@ -17,7 +17,7 @@ Pooling = Literal["cls", "mean", "all"]
 CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
 """The columns that together say which scores are compared with each other."""
 QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
-"""The score by which each test counts; `jsd` is left out, it would count the test of outputs twice."""
+"""The score by which each test counts; `jsd` is left out because it would count the test of outputs twice."""
 
 _DIGITS = 10
 
@@ -118,7 +118,7 @@ def rank_table(
 
 
 def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Collection[str] | None) -> pd.Series[bool]:
-    """Tell which rows count."""
+    """Return which rows count."""
     for name, wanted, column in (("tests", tests, "test"), ("qualities", qualities, "quality")):
         unknown = sorted({*([] if wanted is None else kinds.names(wanted, name))} - {*results[column]})
         if unknown:
@@ -131,7 +131,7 @@ def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Col
 
 
 def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:
-    """Tell which rows are of the pooling, or of an architecture that has no choice."""
+    """Return which rows have the pooling, or an architecture without a choice of poolings."""
     n_poolings = results.groupby(["domain", "dataset", "architecture"])["pooling"].transform("nunique")
     return (results["pooling"] == pooling) | (n_poolings == 1) | (pooling == "all")
 
@@ -140,4 +140,4 @@ def require_columns(results: pd.DataFrame, columns: Collection[str], name: str) 
     """Refuse a table that lacks some of the columns."""
     missing = [column for column in columns if column not in kinds.frame(results, name).columns]
     if missing:
-        raise ValueError(f"{name} must have the columns {', '.join(columns)}, got none called {', '.join(missing)}")
+        raise ValueError(f"{name} must have the columns {', '.join(columns)}, got a table without {', '.join(missing)}")

@@ -100,7 +100,7 @@ def _layer_count(
     depths: Depths,
     archive: Archive,
 ) -> int | None:
-    """Number of layers that the trial compares; None while no model tells, because none is trained."""
+    """Number of layers that the trial compares; None until a model is trained."""
     if not trial.of.layered:
         return 0
     n_layers = count_layers(trial, keys, depths)
@@ -147,7 +147,7 @@ def describe_missing_rows(store: Store) -> str:
 
 
 def _cells(store: Store, chosen: Callable[[Cell], bool]) -> Iterator[tuple[str, Cell]]:
-    """Yield the chosen comparisons of planned models, by measures as they are now, and the network of each."""
+    """Yield the selected comparisons of planned models by current measures, each with its network."""
     places = {key: f"{place[2]} on {place[1]}" for place, key in store.keys().items()}
     for entry in store.entries():
         for cell in store.cells(entry.name, entry.version).values():
@@ -157,7 +157,7 @@ def _cells(store: Store, chosen: Callable[[Cell], bool]) -> Iterator[tuple[str, 
 
 
 def general(reason: str) -> str:
-    """Say what is wrong, without the model and the rows that it is wrong for."""
+    """Return the reason without the model and row numbers."""
     reason = re.sub(r"^[0-9a-f]{20}/[^:]*: ", "", reason)
     reason = re.sub(r": \d+ of \d+$", "", reason)
     return re.sub(r"(rows|columns|features:?) \d.*", r"\1", reason).rstrip(": ")

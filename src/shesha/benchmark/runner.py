@@ -48,7 +48,7 @@ class Run:
         self._number = count(1)
 
     def __call__(self) -> None:
-        """Work until everything is done. Ctrl-C, a full disk or a lost cluster end it; what is done stays."""
+        """Work until everything is done; after Ctrl-C, a full disk or a lost cluster, finished results are kept."""
         self._plan_training()
         self._release()
         run(self, self.executor, self.meter)
@@ -68,7 +68,7 @@ class Run:
             self.meter.expect(kind, 1.0)
 
     def _release(self) -> None:
-        """Plan the comparisons of the trials whose models are all there."""
+        """Plan the comparisons of the trials whose models all exist."""
         still = []
         for trial in self._waiting:
             models = trial.models
@@ -124,7 +124,7 @@ class Run:
         return Chunk(chunk.measures, tuple(kept))
 
     def ready(self) -> Job | None:
-        """Return the next comparisons, or the next training."""
+        """Return the next job: comparisons or a training."""
         waiting = self._ready or self._training
         return waiting.popleft() if waiting else None
 

@@ -44,11 +44,11 @@ class Quality:
     """A score, its number of values, and the reason if it is missing."""
 
     value: float
-    """NaN if the data cannot give it; then there is a reason."""
+    """NaN if it cannot be computed from the data; `reason` then says why."""
     n: int
     """Number of values (pairs, triples of layers) used."""
     dropped: int = 0
-    """Number of those left out because the measure gave no value."""
+    """Number of values left out because the measure gave no value."""
     reason: str = ""
 
 
@@ -61,7 +61,7 @@ class Correlation(Quality):
 
 @dataclass(frozen=True)
 class LayerScores:
-    """How the closeness of layers follows their order."""
+    """Agreement between the similarity of layers and their order."""
 
     conformity: Quality
     """Share of the triples of layers in order; `n` counts triples."""
@@ -139,7 +139,7 @@ def spearman(
 def _families(
     places: Index | None, n_models: int | None, blocks: ArrayLike | None, groups: ArrayLike | None
 ) -> Exchange | None:
-    """Return which models may take each other's labels; None where all may."""
+    """Return which models may exchange labels; None if all may."""
     if blocks is None and groups is None:
         return None
     if places is None:
@@ -149,7 +149,7 @@ def _families(
 
 
 def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Area under the precision-recall curve for pairs within a group, by closeness.
+    """Area under the precision-recall curve of similarity for pairs within a group.
 
     The sum of precision times step in recall over the distinct values (average precision); 1 is perfect, chance is
     about the share of pairs within. NaNs are dropped and counted; an empty side gives NaN.
@@ -165,7 +165,7 @@ def auprc(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
 
 
 def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
-    """Share of combinations of a within-group and a between-group pair with the former strictly closer.
+    """Share of combinations of a within-group and a between-group pair in which the former is strictly closer.
 
     From 0 to 1, chance is 0.5. NaNs are dropped and counted; an empty side gives NaN.
     """
@@ -179,7 +179,7 @@ def conformity(within: ArrayLike, between: ArrayLike, closer: str) -> Quality:
 def groups(
     values: Mapping[NamePair, float], groups: Mapping[str, Sequence[str]], closer: str, symmetric: bool
 ) -> tuple[Quality, Quality]:
-    """AUPRC and conformity of a measure on groups of models, means over the groups.
+    """AUPRC and conformity of a measure on groups of models, averaged over the groups.
 
     For each group the pairs within (in the order listed) stand against its pairs with members of other groups, the
     member first. A group that has nothing left on a side makes both scores NaN.
@@ -242,7 +242,7 @@ def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: 
 
 
 def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
-    """Return the value of a pair; for symmetric measures either order serves. A pair without entry is an error."""
+    """Return the value of a pair, in either order for symmetric measures; a missing pair raises an error."""
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
             return check.real_number(values[one], "values")
@@ -261,7 +261,7 @@ def _as_distance(values: Vector, closer: str) -> Vector:
 
 
 def _sides(within: ArrayLike, between: ArrayLike, closer: str) -> tuple[Vector, Vector, int]:
-    """Return both sides as distances without NaN, and how many NaNs there were."""
+    """Return both sides as distances without NaN, and the number of NaNs."""
     near, far = (_as_distance(_vector(v, name), closer) for v, name in ((within, "within"), (between, "between")))
     dropped = int(np.isnan(near).sum() + np.isnan(far).sum())
     return near[~np.isnan(near)], far[~np.isnan(far)], dropped
@@ -273,7 +273,7 @@ def _empty_side(near: Vector, far: Vector) -> str:
 
 
 def _group_pairs(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
-    """Pairs within a group and its pairs with members of the others."""
+    """Pairs within a group, and pairs of its members with members of other groups."""
     others = [member for name, members in groups.items() if name != own for member in members]
     return list(combinations(groups[own], 2)), list(product(groups[own], others))
 

@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 Values = Mapping[Pair, float]
 BY_GROUPS = ("auprc", "conformity")
 BY_LAYERS = ("conformity", "spearman")
-"""Those that the published results have; `score_layers` gives one more."""
+"""The qualities in the published results; `score_layers` gives one more."""
 
 
 class Compared(Protocol):
@@ -48,15 +48,15 @@ class ScoreRow:
     quality: str
     measure: str
     value: float
-    """The higher the better; NaN if the values cannot give it."""
+    """Higher is better; NaN if it cannot be computed from the values."""
     p_value: float
-    """NaN where there is none."""
+    """NaN if there is none."""
     n: int
-    """Pairs of models that count; models for the test of layers."""
+    """Number of pairs of models that count; for the test of layers, number of models."""
     dropped: int
-    """How many of them are left out because the measure gave no value."""
+    """Number left out because the measure gave no value."""
     reason: str
-    """Why there is no value, or what is left out."""
+    """Reason for a missing value, or a note on what is left out."""
 
 
 def _require_measure(measure: Compared) -> None:
@@ -111,7 +111,7 @@ def score_prediction(
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_prediction`; NaN where there is none.
+        The measure's values of the `pairs_prediction`; NaN if there is none.
     names : sequence of str
         The models.
     differences : mapping of 'accuracy', 'jsd', 'disagreement' to mapping of (name, name) to float
@@ -149,7 +149,7 @@ def score_groups(
         'label_randomization', 'shortcut', 'augmentation' or a name of your own.
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_groups`; NaN where there is none.
+        The measure's values of the `pairs_groups`; NaN if there is none.
     groups : mapping of group name to names of models
     """
     _require_measure(measure)
@@ -172,7 +172,7 @@ def score_layers(
     ----------
     measure : Measure
     values : mapping of (name, name) to float
-        The measure's values of the `pairs_layers`; NaN where there is none.
+        The measure's values of the `pairs_layers`; NaN if there is none.
     models : sequence of sequences of str
         For each model its layers from input to output.
     test_name : str

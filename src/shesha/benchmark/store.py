@@ -55,12 +55,12 @@ class Cell:
     seconds: float
     reason: str = ""
     rows_left_out: int = 0
-    """Rows that have no direction in one of the two, for a measure that needs one."""
+    """Number of rows without a direction in one of the two, for a measure that needs one."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much the outputs of two models differ."""
+    """The differences between the outputs of two models."""
 
     first: str
     second: str
@@ -73,7 +73,7 @@ class Store:
     """The numbers of one run on disk. Open it with `with Store(path) as store`."""
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        """Open a file; unless `create`, it must be there and is only read."""
+        """Open a file; unless `create`, it must exist and is opened for reading only."""
         self.path = kinds.path(path, "store")
         self._connection = sqlite.connect(self.path, LAYOUT, create=create)
 
@@ -124,7 +124,7 @@ class Store:
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)", rows)
 
     def entries(self) -> list[Entry]:
-        """Return the measures that took part, in the order of their names."""
+        """Return the measures of the run, in alphabetical order."""
         found = self.query("SELECT measure, version, closer, symmetric FROM entry ORDER BY measure")
         return [Entry(name, version, closer, bool(symmetric)) for name, version, closer, symmetric in found]
 
@@ -189,14 +189,14 @@ class Store:
             return self._connection.execute(text, tuple(values)).fetchall()
 
     def _number(self, value: Any) -> Any:
-        """Return a number that was read, NULL being none; SQLite keeps whatever another program writes."""
+        """Return a number from the store, None for NULL; raise an error for other types, which SQLite permits."""
         if not isinstance(value, int | float | None):
             raise sqlite.damaged(self.path, f"{value!r:.40} instead of a number")
         return value
 
 
 def model_place(model: Model) -> Place:
-    """Return what tells a model from the others of its suite."""
+    """Return the properties that identify a model within its suite."""
     setting = model.setting
     return model.domain, model.dataset, model.architecture, setting.kind, setting.degree, model.seed
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value")
-"""Those of the published results; p_value, n, dropped and reason follow."""
+"""Columns of the published results; p_value, n, dropped and reason follow."""
 Depths = dict[tuple[str, str], int]
 
 
@@ -55,7 +55,7 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
         return of
     name = store.about().get("suite")
     if name is None:
-        raise StoreError(f"store must hold a run, got {store.path}, which holds none yet")
+        raise StoreError(f"store must hold a run, got {store.path}, which is empty")
     try:
         # A file that is only read must not say what is imported.
         return load_suite(name)
@@ -118,7 +118,7 @@ def count_layers(trial: Trial, keys: Keys, depths: Depths) -> int:
 
 
 def find_cell(cells: Mapping[tuple[str, str], Cell], first: str, second: str, entry: Entry) -> Cell | None:
-    """Return the comparison of a pair, in whichever order it was made if the order does not matter."""
+    """Return the comparison of a pair, in either order if the order does not matter."""
     return cells.get((first, second)) or (cells.get((second, first)) if entry.symmetric else None)
 
 
@@ -129,7 +129,7 @@ def trial_values(
     keys: Keys,
     depths: Depths,
 ) -> dict[tuple[str, str], float] | None:
-    """Return the values of a trial's pairs, NaN for those that failed; None while some are still to come."""
+    """Return the values of a trial's pairs, NaN for failures; None if some are not computed yet."""
     values = {}
     pairs = trial.pairs(entry.symmetric, keys, count_layers(trial, keys, depths))
     for first, second in pairs:
@@ -143,7 +143,7 @@ def trial_values(
 def trial_differences(
     trial: Trial, keys: Keys, known: Known, failed: Collection[str]
 ) -> dict[str, dict[tuple[str, str], float]] | None:
-    """Return the differences that a trial's test asks for, NaN where a model failed; None while some are to come."""
+    """Return the differences that a trial's test needs, NaN for failed models; None if some are not computed yet."""
     wanted = trial.of.differences
     if not wanted:
         return {}
@@ -160,7 +160,7 @@ def trial_differences(
 
 @contextmanager
 def open_store(store: str | Path | Store) -> Iterator[Store]:
-    """Open a store for reading; one that is open already stays open."""
+    """Open a store for reading; an open store stays open."""
     if isinstance(store, Store):
         yield store
         return

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _FEWEST = 3
-"""Trainings of a group that leaving one out leaves a score of."""
+"""Smallest number of trainings in a group for which leaving one out still gives a score."""
 _PLACE = ("domain", "dataset", "architecture", "pooling")
 
 
@@ -167,7 +167,7 @@ def _submission(store: Store, of: Suite, entry: Entry) -> dict[str, Any]:
 
 
 def _versions(store: Store) -> dict[str, str]:
-    """Versions that decide numbers; of the library that of the run."""
+    """Versions that affect numbers; the library's version is that of the run."""
     libraries = {name: version(name) for name in ("numpy", "scipy")}
     return {"shesha": store.about().get("shesha", __version__), "python": platform.python_version(), **libraries}
 
@@ -192,7 +192,7 @@ def _scores(
 
 
 def _without_each(cast: Cast) -> Iterator[Cast]:
-    """Yield the models without the first training of each group, without the second, and so on."""
+    """Yield the models with one training of each group left out in turn."""
     sizes = [len(models) for models in cast.groups.values()]
     if min(sizes, default=0) < _FEWEST:
         return

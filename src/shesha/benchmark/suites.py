@@ -37,7 +37,7 @@ class Task:
     """Models of the test of layers."""
 
     def __str__(self) -> str:
-        """Say which network on which data."""
+        """Name the network and the data set."""
         return f"{self.architecture} on {self.dataset}"
 
     @property
@@ -46,7 +46,7 @@ class Task:
         return tuple(one.name for one in all_tests() if one.takes_part(self))
 
     def model(self, setting: Setting, seed: int) -> Model:
-        """Return one of the task's models."""
+        """Return one model of the task."""
         return Model(self.domain, self.dataset, self.architecture, setting, seed, self.hyper)
 
     def models(self, test: str) -> dict[str, tuple[Model, ...]]:
@@ -61,7 +61,7 @@ class Suite:
     name: str
     tasks: tuple[Task, ...]
     options: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict, hash=False)
-    """Options of measures that differ from their defaults, where a run does not choose them itself."""
+    """Options of measures that differ from their defaults, unless a run chooses them."""
 
     def __post_init__(self) -> None:
         """Refuse tasks with equal keys in the store."""
@@ -73,7 +73,7 @@ class Suite:
     def choose_tasks(
         self, domains: Collection[str] = (), datasets: Collection[str] = (), architectures: Collection[str] = ()
     ) -> tuple[Task, ...]:
-        """Return the tasks of some domains, data sets and architectures; none named means all."""
+        """Return the tasks of some domains, data sets and architectures, by default all."""
         own = list(dict.fromkeys(task.domain for task in self.tasks))
         wanted = {
             "domain": {domain_name(name, own) for name in domains},
@@ -100,12 +100,12 @@ def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
 
 
 def test_name(text: str) -> str:
-    """Return the name of a test, whatever the case and the separators, or of one of your own at module:name."""
+    """Return the name of a test, ignoring case and separators, or of your own test at module:name."""
     return find(text).name
 
 
 def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
-    """Return the groups of a task: for each test by groups, by its name, the settings of the degrees given.
+    """Return the groups of a task: the settings of the given degrees, by the name of each test by groups.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
 
 
 def catalogue(domain: str) -> Catalogue[Any, Any, Any]:
-    """Return the data sets and networks of a domain that ships."""
+    """Return the data sets and networks of a domain of the library."""
     place = PLACES[domain_name(domain)]
     found: Catalogue[Any, Any, Any] = import_module(f"shesha.benchmark.{place}").CATALOGUE
     return found

@@ -37,12 +37,12 @@ def base_name(measure: str) -> str:
 
 
 def measure_type(measure: str) -> str:
-    """Return the type of a measure in the paper's tables, 'Other' for those that it does not know."""
+    """Return the type of a measure in the paper's tables, 'Other' if it is not in the paper."""
     return _PLACES.get(base_name(measure), (OTHER, 0))[0]
 
 
 def table(results: pd.DataFrame, test: str | None = None, domain: str | None = None) -> pd.DataFrame:
-    """Arrange results as the paper does: measures down, data sets and architectures across.
+    """Arrange results as the paper does: measures in rows, data sets and architectures in columns.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def stars(results: pd.DataFrame, test: str | None = None, domain: str | None = N
 
 
 def to_markdown(frame: pd.DataFrame, stars: pd.DataFrame | None = None) -> str:
-    """Print a `table` as Markdown: two decimals, the best values of a column in bold.
+    """Format a `table` as Markdown, with two decimals and the best values of a column in bold.
 
     Parameters
     ----------

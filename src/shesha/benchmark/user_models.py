@@ -35,7 +35,7 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Found:
-    """Each measure's values, the first reason why some are missing, and how many rows others leave out."""
+    """Values of each measure, the first reason for missing ones, and the numbers of rows left out."""
 
     values: dict[str, dict[Pair, float]]
     reasons: dict[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def _score(
     seed: Seed,
     known: Mapping[str, Values] | None = None,
 ) -> pd.DataFrame:
-    """Compare the pairs that the test names, and score them as it says."""
+    """Compare the pairs of the test, and score them by its rules."""
     chosen, number = choose(measures), draw_seed(seed)
     pairs = {measure.name: test.pairs(cast, measure.symmetric) for measure in chosen}
     found = _compare(arrays, pairs, chosen, number)
@@ -140,7 +140,7 @@ def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
     counts = {name: m.n_rows if isinstance(m, Rdm) else len(check.dense(m, name)) for name, m in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.join_items(f"{name} ({n})" for name, n in counts.items())
-        raise ValueError(f"{argument} must have the same rows, got different numbers: {listed}")
+        raise ValueError(f"{argument} must have the same rows, got different numbers of rows: {listed}")
 
 
 def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str, Rows]:
@@ -176,7 +176,7 @@ def _compare(
 
 
 def _frame(scored: Iterable[Sequence[ScoreRow]], found: _Found) -> pd.DataFrame:
-    """Return the rows as a table, with notes on values that are missing or rest on fewer rows."""
+    """Return the rows as a table, with notes on values that are missing or use fewer rows."""
     import pandas as pd
 
     rows = []

@@ -28,7 +28,7 @@ from shesha.views import Representation
 
 @dataclass(frozen=True)
 class Chunk:
-    """Measures that look at the same view, and the pairs that each is to compare: what one worker does at a time."""
+    """One task of a worker: measures of the same view, with the pairs that each compares."""
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]
@@ -45,7 +45,7 @@ class Chunk:
 
 
 def train(model: Model, key: str, folder: Path, keep_checkpoint: bool = False) -> Trained:
-    """Train a model and write what it says, unless an earlier run did.
+    """Train a model and store its outputs, unless an earlier run did.
 
     A failure is returned as a reason. Only a full disk is raised: nothing more can be done then.
     """
@@ -86,7 +86,7 @@ def _train(model: Model, key: str, archive: Archive, keep_checkpoint: bool) -> N
 
 
 def compare(chunk: Chunk, folder: Path) -> list[Cell]:
-    """Compare the pairs, each without the rows that lack a direction; what fails is a cell with a reason."""
+    """Compare the pairs, without the rows that lack a direction; store failures with a reason."""
     archive = Archive(folder)
     names = dict.fromkeys(name for pairs in chunk.pairs for pair in pairs for name in pair)
     sources = {name: Representation.build(_layer(archive, name), name) for name in names}
@@ -109,12 +109,12 @@ def _cell(found: Compared, version: str) -> Cell:
 
 @lru_cache(maxsize=64)
 def _layer(archive: Archive, name: str) -> NDArray[np.float32]:
-    """Read a layer; the chunks of a trial ask for the same ones."""
+    """Read a layer, with a cache because the chunks of a trial need the same layers."""
     return archive.layer(name)
 
 
 def compare_outputs(keys: Iterable[tuple[str, str]], folder: Path) -> list[Difference]:
-    """Return how much the outputs of pairs of models differ."""
+    """Return the differences between the outputs of pairs of models."""
     archive = Archive(folder)
     outputs = {key: archive.outputs(key) for pair in keys for key in pair}
     return [

@@ -1,4 +1,4 @@
-"""Single-cell perturbations: how coherently and how far do cells move, compared with chance?
+"""Single-cell perturbations: the coherence and magnitude of the cells' shifts, compared with chance.
 
 The documented names of the public package keep their signatures and numbers; the `*_stability` names are their older
 names.

@@ -20,13 +20,13 @@ class Shesha:
         self._adata = adata
 
     def coherence(self, groupby: str, **options: Any) -> AnnData | None:
-        """`shesha.bio.coherence`: table into ``.uns``, cosines into ``.obs``."""
+        """Call `shesha.bio.coherence`; it writes a table to ``.uns`` and cosines to ``.obs``."""
         return coherence_tables.coherence(self._adata, groupby, **options)
 
     def coherence_test(self, groupby: str, **options: Any) -> pd.DataFrame:
-        """`shesha.bio.coherence_test`: one line per perturbation."""
+        """Call `shesha.bio.coherence_test`; it returns one line per perturbation."""
         return coherence_tables.coherence_test(self._adata, groupby, **options)
 
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
-        """`shesha.bio.coherence_table`: a result that prints and draws."""
+        """Call `shesha.bio.coherence_table`; it returns a result that you can print and plot."""
         return coherence_tables.coherence_table(self._adata, groupby, **options)

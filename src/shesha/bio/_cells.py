@@ -14,7 +14,7 @@ from shesha.support.types import Array, Mask, Matrix
 
 
 def require_anndata(adata: Any) -> None:
-    """Refuse what is not AnnData, by its attributes and without an import."""
+    """Refuse objects that are not AnnData, by their attributes and without an import."""
     if not all(hasattr(adata, part) for part in ("obs", "obsm", "layers", "obs_names", "n_obs")):
         raise TypeError(f"adata must be AnnData, got {type(adata).__name__}")
 
@@ -64,7 +64,7 @@ def dense_rows(matrix: Any, mask: Mask, name: str) -> Matrix:
 def iterate_perturbations(
     adata: Any, key: str, control: str, layer: str | None
 ) -> Iterator[tuple[Any, Matrix, Matrix]]:
-    """Go through the perturbations, in their order among the cells: label, controls, cells."""
+    """Yield the label, controls and cells of each perturbation, in their order among the cells."""
     require_anndata(adata)
     values, matrix = column(adata, key, "perturbation_key"), data_matrix(adata, layer)
     known = list(dict.fromkeys(one for one in values if one is not None))

@@ -40,7 +40,7 @@ def coherence_table(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> CoherenceTable:
-    """Test whether the cells of each perturbation move coherently, compared with as many control cells.
+    """Test whether the cells of each perturbation move more coherently than as many control cells.
 
     Every score is compared with that of equally many control cells, because small groups look coherent without any
     effect. Ten unmoved cells have a coherence of about 0.3.
@@ -253,7 +253,7 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
 
 
 def _as_uns(found: CoherenceTable) -> dict[str, Any]:
-    """Return what AnnData can write to a file."""
+    """Return values in types that AnnData can write to a file."""
     import pandas as pd
 
     table = found.to_frame()

@@ -47,7 +47,7 @@ class Controls(Result):
 
 
 def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = None) -> Controls:
-    """Find the labels of the controls: those named, or labels that resemble controls.
+    """Find the labels of the controls: the named labels, or labels that resemble controls.
 
     Whole labels are tried first, ignoring case and punctuation ('control', 'Non-Targeting', 'NT'). Short tokens between
     delimiters come next, with or without the number of a guide ('sgNT-2', 'NTg1', not 'NEGR1'). Keywords of at least
@@ -110,7 +110,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
 
 
 def is_control(label: str) -> bool:
-    """Whether a label resembles a control by itself."""
+    """Whether the label alone resembles a control."""
     return _is_exact(label) or _has_token(label)
 
 

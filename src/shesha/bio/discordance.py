@@ -24,7 +24,7 @@ def discordance(
     method: Literal["linear", "rank", "loess"] = "linear",
     loess_frac: float = 0.3,
 ) -> pd.Series:
-    """How far the coherence of a perturbation is below what its magnitude predicts, in standard deviations.
+    """Shortfall of a perturbation's coherence below the prediction from its magnitude, in standard deviations.
 
     Groups of few cells have high coherence for their magnitude by chance: `shesha.bio.analysis.discordances` gives the
     same with the unbiased score and with the number of cells taken into account.
@@ -62,7 +62,7 @@ def discordance(
 
 
 def as_deviations(values: Vector, index: pd.Index) -> pd.Series:
-    """Return values less their mean, in standard deviations, as a column."""
+    """Return z-scores as a column."""
     import pandas as pd
 
     spread = values.std()

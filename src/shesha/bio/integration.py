@@ -26,7 +26,7 @@ def integration_test(
     groups: str | None = None,
     **options: Any,
 ) -> WithinClasses:
-    """Compare two embeddings within each cell type, to see what an integration kept.
+    """Compare two embeddings within each cell type, to test which structure an integration preserved.
 
     `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --labels cell_type --blocks batch` is the same.
 

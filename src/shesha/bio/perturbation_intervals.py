@@ -28,7 +28,7 @@ class PerturbationInterval(Result):
 
     score: str
     value: float
-    """Value on the given cells, not the mean of resamples, which is larger."""
+    """Value for the given cells, not the mean of resamples, which is larger."""
     low: float
     high: float
     confidence: float

@@ -1,4 +1,4 @@
-"""The documented scores of one perturbation: how coherently and how far its cells move."""
+"""The documented scores of one perturbation: the coherence and magnitude of its cells' shifts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
 
 _FEWEST = 5
-"""Fewest cells of a group; the documented scores of fewer are NaN."""
+"""Smallest number of cells of a group; with fewer, the documented scores are NaN."""
 METHODS: tuple[Method, ...] = ("standard", "whitened", "knn")
 METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
 
@@ -270,7 +270,7 @@ def _tell_shared(controls: Matrix, cells: Matrix) -> None:
 
 
 def refuse_other_types(n_bootstrap_ci: object, return_type: object) -> None:
-    """Refuse the options that would change what a function returns, and name the alternative."""
+    """Refuse options that would change the return type of a function, and name the alternative."""
     for name, value, only in (("n_bootstrap_ci", n_bootstrap_ci, None), ("return_type", return_type, "float")):
         if not isinstance(value, type(only)) or value != only:
             raise ValueError(f"{name} must be {only!r}, got {value!r}: shesha.bio.perturbation_interval gives both")

@@ -14,7 +14,7 @@ from shesha.support.types import Matrix, Vector
 Aggregate = str | Callable[[Matrix], float]
 
 TOP = 10
-"""Pairs that 'top_k' averages."""
+"""Number of pairs that 'top_k' averages."""
 
 
 def _maximum(grid: Matrix) -> float:
@@ -43,7 +43,7 @@ AGGREGATES: dict[str, Callable[[Matrix], float]] = {
 
 
 def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
-    """Return the function of a grid that an aggregate stands for; the named ones know the direction."""
+    """Return the function of an aggregate; named aggregates take the direction into account."""
     if isinstance(aggregate, str):
         check.choice(aggregate, tuple(AGGREGATES), "aggregate")
         reduce = AGGREGATES[aggregate]
@@ -54,7 +54,7 @@ def reducer(aggregate: Aggregate, closer: str) -> Callable[[Matrix], float]:
 
 
 def totals(reduce: Callable[[Matrix], float], grids: Matrix) -> Vector:
-    """Return the number of each grid, the observed one first; NaN where a score is missing."""
+    """Return the number of each grid, the observed one first; NaN if a score is missing."""
     found = np.array([_total(reduce, grid, draw) for draw, grid in enumerate(grids)])
     if np.isnan(found[0]):
         raise ValueError("aggregate must return a number for the observed grid, got NaN")
@@ -75,7 +75,7 @@ def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
 
 
 def best_total(found: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
-    """Return the best possible value: the measure's, unless numbers beyond its bounds show that it is not a score's."""
+    """Return the measure's best possible value, unless numbers outside its bounds rule it out."""
     low, high = bounds
     known = found[~np.isnan(found)]
     on_scale = bool(((known >= low) & (known <= high)).all())

@@ -21,16 +21,16 @@ _MOST_ROWS = 4096
 
 
 def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
-    """Warn if rows of similar covariates are close after smooth functions of these were taken out."""
+    """Warn if rows of similar covariates are still close after smooth functions of these were removed."""
     for name, quantity in covariates.numbers.items():
         order = np.argsort(quantity, kind="stable")
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
         if p_value <= LEVEL:
             warn(
-                f"rows of similar {name} are still close after a smooth fit (p = {p_value:.1g}), because a few spline "
-                "terms do not follow its effect. P-values may be too small: add columns "
-                "that follow it (powers, or the sine and cosine of a period), or cut it into labels of a few rows",
+                f"rows of similar {name} are still close after a smooth fit (p = {p_value:.1g}), because a few "
+                "spline terms do not fit its effect. P-values may be too small: add columns that fit it (powers, or "
+                "the sine and cosine of a period), or cut it into labels of a few rows",
                 CalibrationWarning,
             )
 
@@ -38,7 +38,7 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
 def warn_of_dependence(
     sides: Sequence[Representation], design: Design, permutations: ArrayLike | None
 ) -> Dependence | None:
-    """Warn if rows look dependent and no design was given, or if they are not exchangeable as the design says.
+    """Warn if rows seem dependent and there is no design, or if they are not exchangeable under the design.
 
     Returns what was found, where no design was given.
     """
@@ -54,5 +54,5 @@ def warn_of_dependence(
         return None
     found = dependence(*rows)
     if found.is_dependent:
-        warn(f"permuting all rows may find too much: {found.text}", CalibrationWarning)
+        warn(f"permuting all rows may give too many false positives: {found.text}", CalibrationWarning)
     return found

@@ -34,7 +34,7 @@ def grid_scores(
     seed: Seed,
     orders: list[Index],
 ) -> tuple[Measure, Iterator[Matrix]]:
-    """Return the measure, and what yields the grid of scores under each order of the rows of the columns' model.
+    """Return the measure, and a function that yields the grid of scores for each permutation of one model's rows.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def grid_scores(
 
 @dataclass(frozen=True)
 class _Part:
-    """Pairs of layers that meet on one grid of positions; all pairs where there are no feature maps."""
+    """Pairs of layers with a common grid of positions; all pairs if there are no feature maps."""
 
     grid: tuple[int, int] | None
     pairs: tuple[tuple[int, int], ...]
@@ -116,13 +116,13 @@ def _part_scores(
     except NotEstimable as reason:
         culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
         raise ValueError(
-            f"every layer must be one that {measure.name} can be computed of, got {culprit}one where {reason}"
+            f"every layer must allow {measure.name} to be computed, got {culprit}one for which {reason}"
         ) from None
     return null_kernel.grids(measure, views[0], views[1], orders)
 
 
 def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -> str:
-    """Name the first layer that has no view, if it is one layer's fault."""
+    """Name the first layer without a view, if a single layer is the cause."""
     for name, layer in zip(names, layers, strict=True):
         try:
             measure.look(layer)

@@ -48,7 +48,7 @@ def calibrate_layers(
     layer_axis: LayerAxis = "guess",
     **options: Any,
 ) -> CalibratedLayers:
-    """Calibrate the reported value of a grid of layers, such as its best pair.
+    """Calibrate the summary of a grid of layers, such as its best pair.
 
     The maximum of many scores is high by chance alone, the more so the more layers there are. Each draw matches
     the rows at random, the same way in all layers, and the aggregate of the whole grid is taken, as it is
@@ -145,7 +145,7 @@ def calibrate_layers(
 
 
 def _middle(layers: dict[str, Representation]) -> Representation:
-    """One layer that stands for all: they have the same rows in the same order."""
+    """Return one layer to represent all, which have the same rows in the same order."""
     return list(layers.values())[len(layers) // 2]
 
 
@@ -165,13 +165,13 @@ def _closest(grid: Matrix, closer: str) -> tuple[int, int]:
 
 
 def _moments(null: Vector) -> tuple[float, float]:
-    """Mean and standard deviation of the draws that gave a score."""
+    """Mean and standard deviation of the draws with a score."""
     known = null[np.isfinite(null)]
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
 def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
-    """What is reported of the observed grid, and what it is worth."""
+    """The summary of the observed grid, and its calibration."""
     worth = summarise(float(found[0]), found[1:], closer, alpha, best)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
     return {
@@ -183,7 +183,7 @@ def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None
 
 
 def _entrywise(grids: Matrix) -> Matrix:
-    """p-value of each pair alone; draws without a score count as extreme."""
+    """p-value of each pair by itself; draws without a score count as extreme."""
     flat = grids.reshape(len(grids), -1)
     p_values = [summarise(column[0], column[1:], "higher", 0.5, None).p_value for column in flat.T]
     return np.reshape(p_values, grids.shape[1:])
@@ -194,7 +194,7 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
-    """Check the layers; those of a sequence are named by number."""
+    """Check the layers; layers of a sequence are named by number."""
     found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
         raise ValueError(f"{name} must hold at least one layer, got none")

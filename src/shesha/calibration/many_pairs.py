@@ -20,10 +20,10 @@ from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
 
 DRAWS, MOST = 200, 9_999
-"""Default draws for each pair: the first number, or what the correction needs, up to the second."""
+"""Default draws for each pair: the first number, or as many as the correction needs, up to the second."""
 Pair = tuple[ArrayLike | Rdm, ArrayLike | Rdm]
 _TOLD = (TypeError, ValueError, DrawError)
-"""Errors that say what is wrong with a pair."""
+"""Errors that concern a single pair."""
 
 
 def calibrate_many(
@@ -112,14 +112,14 @@ def calibrate_many(
 
 
 def _enough(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
-    """Return how many draws to make; a warning says where none of the pairs could stand out alone."""
+    """Return the number of draws; warn if no single pair could become significant."""
     needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
     found = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
     # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
     if check.count(found, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
         warn(
-            f"{found} permutations cannot make one of {n_pairs} pairs significant by itself at {alpha:g}, once "
-            f"corrected: n_permutations={needed} can",
+            f"with {found} permutations, a single one of {n_pairs} pairs cannot be significant at {alpha:g} after "
+            f"correction; use n_permutations={needed}",
             CalibrationWarning,
         )
     return found

@@ -22,17 +22,17 @@ from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
 _TOLD_BEFORE = ("order", "alternating order", "duplicates")
-"""Dependent rows have warnings of their own, which know the design."""
+"""Dependent rows have separate warnings, which take the design into account."""
 _OF_ROWS = ("few rows", "rare cluster")
-"""Doubts that name rows without which a score is another."""
+"""Doubts that name rows which change the score."""
 _MOVED = 0.2
-"""Change of a measure, as a share of the way from chance to the best value, that makes rows worth naming."""
+"""Smallest reported effect of rows: change of a measure as a share of the distance from chance to the best value."""
 
 
 def doubts_of_pair(
     sides: Sequence[Representation], design: Design, dependence: Dependence | None = None, *, only_cheap: bool = False
 ) -> Doubts:
-    """Doubt two representations; a design that was asked for is known, and says what the order means."""
+    """Find doubts about two representations; a declared design is respected and defines what the order means."""
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     return find_pair_doubts(sides, order=not nonempty_arguments(design), dependence=dependence, only_cheap=only_cheap)
 
@@ -40,14 +40,14 @@ def doubts_of_pair(
 def add_saturation(
     doubts: Doubts, chance: Mapping[str, tuple[float, float, float]], sides: Sequence[Representation]
 ) -> Doubts:
-    """Add the measures whose null, (mean, worst value, best value), stands at the best value."""
+    """Add the measures whose null, (mean, worst value, best value), is at the best value."""
     widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
     found = saturation(saturated_measures(chance), sides[0].n_rows, widths)
     return doubts if found is None else replace(doubts, found=(found, *doubts.found))
 
 
 def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
-    """The doubt that most of CKA is chance; asked while the views of the comparison are there, which tell it."""
+    """The doubt that most of CKA is chance, computed while the views of the comparison are in memory."""
     if not np.isfinite(cka) or any(side.has_distances_only or len(side.shape) > 2 for side in sides):
         return None
     first, second = (cast(Gram, as_measure("CKA").look(side)) for side in sides)
@@ -63,7 +63,7 @@ def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
 
 
 def add_doubt(doubts: Doubts, one: Doubt | None) -> Doubts:
-    """Add a doubt in the order of the effects."""
+    """Insert a doubt in the order of the effects."""
     if one is None:
         return doubts
     return replace(doubts, found=tuple(sorted((one, *doubts.found), key=lambda one: -one.effect)))
@@ -72,7 +72,7 @@ def add_doubt(doubts: Doubts, one: Doubt | None) -> Doubts:
 def replace_row_effects(
     doubts: Doubts, measure: str, n_rows: int, observed: float, scale: float, without: Callable[[Index], float]
 ) -> Doubts:
-    """Replace what a few rows do to CKA by what they do to the measure in question, or drop the doubt.
+    """Replace the effect of a few rows on CKA with their effect on the calibrated measure, or drop the doubt.
 
     `without` scores the rows that are left; a change counts in units of the scale, the way from chance to the best.
     """
@@ -98,7 +98,7 @@ def replace_row_effects(
 def leave_out_scorer(
     subject: Subject, measure: Choice, options: dict[str, Any], truncate: int | float | None, seed: Seed
 ) -> Callable[[Index], float] | None:
-    """Return what scores the rows that are left when a few are taken out; None for a function of one's own."""
+    """Return a function that scores the remaining rows without some rows; None for a user function."""
     if isinstance(as_measure(measure), PlainMeasure):
         return None
 
@@ -119,7 +119,7 @@ def weigh_doubts(
     best: float | None,
     without: Callable[[Index], float] | None,
 ) -> Doubts:
-    """Weigh the doubts about a pair by what stands with its null, and warn of them."""
+    """Weight the doubts about a pair by the calibrated measures, and warn of them."""
     if best is not None:
         doubts = add_saturation(doubts, {subject.name: (null_mean, _worst_bound(subject), best)}, subject.sides)
     if without is not None:
@@ -130,13 +130,13 @@ def weigh_doubts(
 
 
 def _worst_bound(subject: Subject) -> float:
-    """The bound of the measure on the far side."""
+    """The bound of the measure that is not the best value."""
     low, high = subject.bounds
     return low if subject.closer == "higher" else high
 
 
 def warn_of_doubts(doubts: Doubts) -> None:
-    """Warn of what may make a p-value or a score say something else than it seems to."""
+    """Warn of problems that change the meaning of a p-value or a score."""
     for one in doubts:
         if one.name not in _TOLD_BEFORE:
             warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)

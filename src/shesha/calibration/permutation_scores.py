@@ -23,22 +23,22 @@ from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Repres
 
 Result = TypeVar("Result")
 Outcome = float | Exception
-"""A score, or why there is none."""
+"""A score, or the reason for a missing one."""
 _GATHER = 15
-"""A cross-product of p x q features is cheaper than gathering a triangle below p q = this many times n."""
+"""A cross-product of p x q features is cheaper than gathering a triangle if p q is below this number times n."""
 _AT_ONCE = 8
-"""Draws that a thread takes at a time: some measures need less time for one than handing it over takes."""
+"""Draws per task of a thread: for some measures, handing over a task takes longer than one draw."""
 _SHORT = 2e-3
-"""Seconds for so many draws below which threads only wait for each other: they share one interpreter."""
+"""Seconds for this many draws below which threads gain nothing, because they share one interpreter."""
 
 
 _PER_DRAW = 4
-"""Memory that a draw takes, in sizes of the views that it relabels."""
+"""Memory of a draw, in multiples of the views that it relabels."""
 
 
 @dataclass(frozen=True)
 class _Inner:
-    """Stands for two views whose inner product is known: measures of it accept arrays."""
+    """A placeholder for two views whose inner product is known, because the measures need only this product."""
 
     value: Any
 
@@ -47,7 +47,7 @@ class _Inner:
 
 
 def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each order, yield the scores of every row view with every column view relabelled."""
+    """For each permutation, yield the scores of every row view with every relabelled column view."""
     if _multiplies(measure, rows, columns):
         totals = _products(rows, columns, orders)
         return (np.asarray(_scores_from_products(measure, total), dtype=np.float64) for total in totals)
@@ -55,14 +55,14 @@ def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], order
 
 
 def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
-    """Put measures of one kind of view together that do best to go through the draws side by side."""
+    """Group measures of one kind of view that should share a pass over the draws."""
     products = [measure for measure in measures if _multiplies(measure, [a], [b])]
     others = [measure for measure in measures if measure not in products]
     return [some for some in (products, others) if some]
 
 
 def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:
-    """Yield the observed scores of measures that `shared` puts together, then those of each order.
+    """Yield the observed scores of measures that `shared` groups, then those of each permutation.
 
     What several of them need of two views is worked out once. A failure is handed out in place of a score.
     """
@@ -91,19 +91,19 @@ def _multiplies(measure: Measure, rows: Sequence[View], columns: Sequence[View])
 
 
 def lighten(view: View) -> View:
-    """Keep of a kernel matrix only what gathering needs; features are the larger part of many layers."""
+    """Keep only the part of a kernel matrix that relabelling needs; the features of many layers take more memory."""
     if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
         return view.dense()
     return view
 
 
 def light_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
-    """Memory that a view of n x d features keeps once it is lightened, of what it keeps otherwise."""
+    """Share of the memory of a view of n x d features that remains after it is reduced."""
     return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
 
 
 def _gathers(a: View, b: View) -> bool:
-    """Whether gathering triangles is the faster way: it is not for few features of many rows."""
+    """Whether gathering triangles is faster, which is not the case for few features of many rows."""
     if isinstance(a, Gram) and isinstance(b, Gram) and a.factor is not None and b.factor is not None:
         return bool(a.factor.shape[1] * b.factor.shape[1] >= _GATHER * a.n_rows)
     # What covariates leave of distances is more than gathered.
@@ -111,7 +111,7 @@ def _gathers(a: View, b: View) -> bool:
 
 
 def null_view(measure: Measure, side: Representation, view: View) -> View:
-    """Return what stands for a view in a null: itself, unless covariates must be taken out again in every order."""
+    """Return the view for a null: the view itself, unless covariates must be removed again in every permutation."""
     if isinstance(side, Adjusted) and not isinstance(view, PartialRdm):
         return Refitted(side, measure.look)
     return view
@@ -124,7 +124,7 @@ def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
 
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each order, yield the inner products of every row view with every column view relabelled."""
+    """For each permutation, yield the inner products of every row view with every relabelled column view."""
     left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     triangles = permutation_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
@@ -163,7 +163,7 @@ def _score_each_pair(
 
 
 def _draws_at_once(views: Sequence[View]) -> int:
-    """How many draws fit the memory budget together: each relabels the views, and works on them."""
+    """Number of draws that fit the memory budget together; each relabels the views and works on them."""
     arrays = [
         part
         for view in views
@@ -175,7 +175,7 @@ def _draws_at_once(views: Sequence[View]) -> int:
 
 
 def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_once: int) -> Iterator[Result]:
-    """Do the work for each order, in order: in threads unless a draw is short."""
+    """Do the work for each permutation, in sequence: in threads unless a draw is short."""
 
     def some(start: int) -> list[Result]:
         return [work(order) for order in orders[start : start + _AT_ONCE]]
@@ -198,13 +198,13 @@ def _score(measure: Measure, a: View, b: View) -> float:
 
 
 class DrawError(RuntimeError):
-    """A function that was brought along failed; the message says in which draw, the cause how."""
+    """Raised if a user function fails; the message names the draw, and the cause is attached."""
 
 
 def function_scores(
     function: Callable[[Any, Any], float], X: Sequence[Any], Y: Sequence[Any], orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """For each order, yield the function's values for every X and the rows of every Y in that order."""
+    """For each permutation, yield the function's values for every X with the permuted rows of every Y."""
     for draw, order in enumerate(orders):
         # Whatever a function does to its arguments, it does to copies.
         moved = [y[order] for y in Y]
@@ -218,11 +218,11 @@ def function_scores(
 
 
 def null_scores(measure: Measure, a: View, b: View, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """Yield the observed score, then that of each order, as grids of one cell."""
+    """Yield the observed score, then that of each permutation, as grids of one cell."""
     return grids(measure, [a], [b], identity_first(orders))
 
 
 def observed_score(measure: Measure, a: View, b: View) -> float:
-    """The score of the pairing as given; NotEstimable tells why there is none."""
+    """The score of the observed pairing; NotEstimable gives the reason if there is none."""
     with single_threaded_blas():
         return measure.compare_views(a, b)

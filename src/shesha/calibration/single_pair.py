@@ -43,7 +43,7 @@ def calibrate(
     seed: Seed = None,
     **options: Any,
 ) -> Calibrated:
-    """Give a similarity a zero point and a p-value: its distribution when the rows are matched at random.
+    """Give a similarity a zero point and a p-value, from its distribution under random matching of the rows.
 
     Observed value and null come from the same kernel; views of the data are made once and only relabelled.
     The null says "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of
@@ -172,7 +172,7 @@ def calibrate(
 
 
 def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> Calibrated:
-    """Return the result of a measure that the data cannot give, with a warning that says why."""
+    """Return the result of a measure that cannot be computed from the data, and warn with the reason."""
     nan = check.not_estimable(reason)
     numbers = ("observed", "score", "p_value", "threshold", "percentile", "null_mean", "null_sd", "centred", "z")
     missing: dict[str, Any] = dict.fromkeys(numbers, nan)
@@ -180,13 +180,13 @@ def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> 
 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
-    """Options as plain values, for the result."""
+    """Return options as plain values, for the result."""
     given = options | ({} if truncate is None else {"truncate": truncate})
     return {name: _plain(value) for name, value in given.items()}
 
 
 def _plain(value: Any) -> Any:
-    """Return a plain value; of anything else, such as an array for a function of one's own, only what it is."""
+    """Return plain values unchanged; describe anything else, such as an array for a user function, by its type."""
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, str | bool | int | float):
@@ -196,7 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
-    """Take the scores as they come; Ctrl-C keeps what has come, if that is at least one draw."""
+    """Collect the scores; Ctrl-C keeps those so far, if there is at least one draw."""
     found: list[Matrix] = []
     try:
         found.extend(track(scores, total, "permuting"))

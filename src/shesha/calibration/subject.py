@@ -33,12 +33,12 @@ from shesha.views import (
 )
 
 TOGETHER = 2**29
-"""Views that take less than this many bytes in making are made side by side, one per thread."""
+"""Views that need less memory than this (bytes) are computed in parallel, one per thread."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is calibrated: how it is called and read, and its scores under permutations."""
+    """The subject of a calibration: its name, its direction, and its scores under permutations."""
 
     name: str
     closer: str
@@ -47,7 +47,7 @@ class Subject:
     sides: tuple[Representation, ...]
     scores: Callable[[list[Index]], Iterator[Matrix]]
     covariates: Covariates | None = None
-    """What has been taken out of both sides."""
+    """The covariates that were removed from both sides."""
 
 
 def prepare(
@@ -60,7 +60,7 @@ def prepare(
     seed: Seed = None,
     covariates: Any = None,
 ) -> Subject:
-    """Check the data; the views are made, once, when scores are asked for."""
+    """Check the data; the views are computed once, when scores are requested."""
     meant = as_measure(measure)
     hint_of_distances({"X": X, "Y": Y})
     if covariates is not None:
@@ -93,8 +93,8 @@ def prepare(
 def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:
     if isinstance(measure, PlainMeasure):
         raise ValueError(
-            f"covariates must come with a measure of the library, got the function {measure.name}: pass it what they "
-            "leave, and permute within strata of them (within=)"
+            f"covariates need a measure of the library, got the function {measure.name}: pass it the residuals, and "
+            "permute within strata of the covariates (within=)"
         )
     if truncate is not None:
         raise ValueError(f"truncate must be None with covariates, got {truncate!r}")
@@ -103,14 +103,14 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
 def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
-    """Return the design that is asked for; that of rows of similar covariates where none but blocks is."""
+    """Return the requested design; with covariates and at most blocks, permute rows of similar covariates."""
     if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))
 
 
 def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
-    """Refuse tokens and positions as rows: those of one input are not exchangeable with those of others."""
+    """Refuse tokens and positions as rows, because they are not exchangeable between inputs."""
     kinds = {len(side.shape) for side in sides}
     if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
         raise ValueError(
@@ -122,23 +122,23 @@ def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
 def prepare_measure(
     measure: Choice, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
 ) -> Measure:
-    """Return the measure with its options, refusing those that have no permutation null."""
+    """Return the measure with its options; refuse measures without a permutation null."""
     chosen = get(measure).with_options(**options).with_seed(seed)
     if truncate is not None and "orthogonal" not in chosen.invariant:
         raise ValueError(
-            f"truncate must come with a measure that rotations leave alone, got {chosen.name}: components have "
-            "arbitrary signs"
+            f"truncate needs a measure that is invariant to rotations, got {chosen.name}: components have arbitrary "
+            "signs"
         )
     if not chosen.paired:
         raise ValueError(
-            f"measure must look at which row is which, got {chosen.name}: permuting rows leaves it alone, so it has no "
-            "permutation null"
+            f"measure must depend on the matching of rows, got {chosen.name}: permuting rows does not change it, so "
+            "it has no permutation null"
         )
     return chosen
 
 
 def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
-    """Make the views of all sides, once each: side by side where they are small.
+    """Compute the views of all sides once, in parallel if they are small.
 
     What they were made of is kept for others to use (`keep`) if all of it fits the memory budget.
     """
@@ -162,13 +162,13 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
 
 
 def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
-    """Memory that the view keeps, and that it takes besides while it is made."""
+    """Memory of the finished view, and the additional memory while it is computed."""
     kind, options = measure.view_key
     return kind.memory(*side.size(kind.folding), **dict(options))
 
 
 def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:
-    """Refuse views that do not fit the memory budget even if nothing is kept of what they are made of."""
+    """Refuse views that do not fit the memory budget even if their inputs are freed."""
     kind = measure.view_key[0]
     light = [
         null_kernel.light_bytes(kind, *side.size(kind.folding), kept)
@@ -199,7 +199,7 @@ def _function_subject(
 def function_arguments(
     given: Mapping[str, Any], sources: Sequence[Representation], truncate: int | float | None
 ) -> list[Any]:
-    """Return checked data as a user's function gets them: arrays of NumPy, or tensors if all were given as tensors."""
+    """Return checked data for a user function: NumPy arrays, or tensors if all inputs are tensors."""
     tensors = all(hasattr(side, "detach") for side in given.values())
     found = []
     for (name, side), source in zip(given.items(), sources, strict=True):
@@ -216,7 +216,7 @@ def function_arguments(
 
 
 def truncate_components(source: Representation, truncate: int | float | None) -> Representation:
-    """Return the leading principal components only, or all of it."""
+    """Return the leading principal components only, or all features."""
     if truncate is None:
         return source
     with single_threaded_blas():

@@ -1,4 +1,4 @@
-"""What a change of a model changed, layer by layer, compared with the noise of re-encoding."""
+"""The effect of a model change on each layer, compared with the noise of re-encoding."""
 
 from shesha.changes.diff import diff
 from shesha.changes.row_map import explore

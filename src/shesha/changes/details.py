@@ -16,7 +16,7 @@ from shesha.support.types import Array, Index, Labels, Seed
 
 _MOST_CLASSES = 30
 _LEAST_ROWS = 5
-"""Fewest rows of a class."""
+"""Smallest number of rows of a class."""
 Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 
 
@@ -50,7 +50,7 @@ def what_changed(
 
 
 def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
-    """Say why classes are not compared, where labels are given and they are not."""
+    """Return a note on why classes are not compared, if there are labels."""
     if known.get("labels") is None:
         return []
     n_classes = len(_large_classes(known, rows)[2])
@@ -58,8 +58,8 @@ def note_of_classes(known: dict[str, Array], rows: Index) -> list[str]:
         return []
     if n_classes > _MOST_CLASSES:
         return [
-            f"Classes were not compared: the labels have {n_classes} classes of at least {_LEAST_ROWS} rows, and the "
-            f"most is {_MOST_CLASSES}. Pass coarser labels."
+            f"Classes were not compared: the labels have {n_classes} classes of at least {_LEAST_ROWS} rows, more "
+            f"than the limit of {_MOST_CLASSES}. Pass coarser labels."
         ]
     return [
         f"Classes were not compared: {n_classes} of them have at least {_LEAST_ROWS} rows. Cut labels that are numbers "

@@ -1,4 +1,4 @@
-"""What a change of a model changed: the user function."""
+"""The user function that reports the effect of a model change."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Only the subsets of the evidence are used, not its permutations, which few groups do not allow."""
+"""Only the subsets of the evidence are used, not its permutations, which would fail with few groups."""
 _LOOKED_AT = 5000
-"""Most rows searched for those that moved, because the work grows with their square."""
+"""Maximum number of rows searched for those that moved, because the work grows with its square."""
 _MOVED = 50
 """Number of listed rows that moved most."""
 
@@ -167,7 +167,7 @@ def diff(
     layer = _layer_to_look_at(list(layers.values()))
     looked_at = draw_rows(rows, _LOOKED_AT, seed)
     if len(looked_at) < len(rows):
-        notes.append(f"Rows that moved were searched among {len(looked_at):,} random rows of {len(rows):,}.")
+        notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
     n_neighbours = count_neighbours(k, len(looked_at))
     pair = _layer_pair(layer, sides, looked_at)
     row_labels = label_rows(looked_at, known.get("labels"))
@@ -208,7 +208,7 @@ def _map(
 
 
 def _reasons(layers: Iterable[LayerChange]) -> list[str]:
-    """Return each reason for missing values or intervals once, with the first layer it applies to."""
+    """Return each reason for missing values or intervals once, with the first layer to which it applies."""
     found: dict[str, str] = {}
     for one in layers:
         if one.reason:

@@ -16,7 +16,7 @@ from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 2
-"""A map that has seen documents finds them again for any queries, so the halves are disjoint."""
+"""A map that was fitted on documents retrieves them for any queries, so the halves are disjoint."""
 _DEALING = 41
 _PANEL = 512
 
@@ -65,7 +65,7 @@ def index_change(
 def _judge(
     layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
 ) -> IndexChange:
-    """Choose the cheapest way whose loss is acceptable at the unfavourable end of its interval."""
+    """Choose the cheapest option whose loss is acceptable at the unfavourable end of its interval."""
     best = max(maps, key=lambda one: one.recall)
     whole = floor.recall if floor.recall == floor.recall else 1.0
     ways: list[tuple[IndexAdvice, Recall]] = [("keep", direct), ("map", best)]
@@ -134,7 +134,11 @@ def _linear(new: Matrix, old: Matrix, fold: Index) -> Matrix:
 def _floor(old: Matrix, again: Sequence[Representation], fold: Index, k: int) -> Recall:
     """Return the lowest recall of queries re-encoded by the unchanged model."""
     if not again:
-        return Recall("re-encodings", float("nan"), reason="no re-encodings were given, so the floor is taken as 1")
+        return Recall(
+            "re-encodings",
+            float("nan"),
+            reason="there are no re-encodings, so the recall of an unchanged model is assumed to be 1",
+        )
     found = []
     for one in again:
         rows = one.standard("cosine")

@@ -55,7 +55,7 @@ class Reader:
     layer_axis: LayerAxis
 
     def is_model(self, given: Any) -> bool:
-        """Whether it is a model, which reads the texts."""
+        """Whether the source is a model, which reads the texts."""
         return self.texts is not None and (isinstance(given, str | os.PathLike) or hasattr(given, "forward"))
 
     def read(self, given: Any, name: str) -> dict[str, Representation]:
@@ -113,7 +113,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
 
 
 def _many(given: Any, name: str) -> list[Any]:
-    """Return several encodings as a list; refuse a single one, which would be read as its layers."""
+    """Return several encodings as a list; refuse a single one, whose layers would be taken for encodings."""
     if isinstance(given, Mapping | str | os.PathLike) or hasattr(given, "shape") or hasattr(given, "forward"):
         raise TypeError(f"{name} must be a list of encodings, got a single {type(given).__name__}: put it in a list")
     if not kinds.has_entries(given):
@@ -156,7 +156,7 @@ def _as_mapping(given: Any, name: str, layer_axis: LayerAxis) -> Mapping[Any, An
 
 
 def _is_matrix(one: Any) -> bool:
-    """Whether it is a layer, not a row of numbers."""
+    """Whether a value is a layer, not a row of numbers."""
     return len(getattr(one, "shape", ())) == 2 or (
         isinstance(one, list | tuple) and len(one) > 0 and isinstance(one[0], list | tuple)
     )
@@ -176,14 +176,14 @@ def match_layers(before: Sequence[str], after: Sequence[str]) -> tuple[dict[str,
     shared = {name: name for name in before if name in set(after)}
     if shared:
         missing = [name for name in (*before, *after) if name not in shared]
-        note = "" if not missing else f"Not compared, because they are in one of the two only: {_join(missing)}."
+        note = "" if not missing else f"Not compared, because only one of the two has them: {_join(missing)}."
         return shared, note
     ends = {one: [other for other in after if _same_end(one, other)] for one in before}
     if all(len(found) == 1 for found in ends.values()) and len({found[0] for found in ends.values()}) == len(before):
         return {one: found[0] for one, found in ends.items()}, ""
     if len(before) != len(after):
         raise ValueError(
-            f"before and after must share names of layers or have equally many layers, got {_join(before)} and "
+            f"before and after must share names of layers or have the same number of layers, got {_join(before)} and "
             f"{_join(after)}"
         )
     note = (

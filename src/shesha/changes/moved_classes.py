@@ -1,4 +1,4 @@
-"""Classes that moved apart or together, compared with shuffled labels."""
+"""Classes that moved apart or closer, compared with shuffled labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def class_changes(
     design: Design,
     seed: Seed,
 ) -> tuple[ClassChange, ...]:
-    """Return every pair of classes, and every class with itself, in the order of their p-values.
+    """Return every pair of classes, and every class with itself, sorted by p-value.
 
     Distances are those over the mean distance between all rows, so that a common scale moves nobody.
 
@@ -67,7 +67,7 @@ def _relative_distances(side: Representation) -> Matrix:
 
 
 def class_means(distances: Matrix, codes: Labels) -> Matrix:
-    """Return the mean distance between the rows of every two classes; no row counts with itself.
+    """Return the mean distance between the rows of every two classes, without pairs of a row and itself.
 
     Examples
     --------

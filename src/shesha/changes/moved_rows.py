@@ -1,4 +1,4 @@
-"""The rows that moved most, by the neighbours that they lost."""
+"""The rows that moved most, by the number of neighbours that they lost."""
 
 from __future__ import annotations
 

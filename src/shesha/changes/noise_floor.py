@@ -1,4 +1,4 @@
-"""The noise floor: given re-encodings, or for files alone, noise of one per cent."""
+"""The noise floor: re-encodings, or noise of 1 % if there are only files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from shesha.views import Representation
 
 _FEWEST = 10
 _INDEXED = 5000
-"""Most rows of the test index; of more, random rows."""
+"""Maximum number of rows of the test index; if there are more, random rows are used."""
 _DRAWING = 31
 _NEIGHBOURS = 10
 
@@ -30,7 +30,7 @@ def pair_of_names(names: tuple[str, str]) -> tuple[str, str]:
 
 
 def count_neighbours(k: int | None, n_rows: int) -> int:
-    """Return how many neighbours are looked at: by default 10, or a third of the rows."""
+    """Return the number of neighbours to use: by default 10, or a third of the rows if fewer."""
     if k is None:
         return min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
     if check.count(k, "k") >= n_rows:
@@ -48,12 +48,12 @@ def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
         raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")
     left_out = sides.n_rows - len(rows)
     return rows, [
-        f"Left out: {left_out:,} of {sides.n_rows:,} rows, which are zero in some layer and so have no direction."
+        f"Left out: {left_out:,} of {sides.n_rows:,} rows, which are zero in some layer and have no direction."
     ] * (left_out > 0)
 
 
 def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
-    """Draw a number of random rows, in their order; None: all."""
+    """Draw a number of random rows, in their order; None means all."""
     if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
         return rows
     return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))

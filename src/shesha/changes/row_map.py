@@ -1,4 +1,4 @@
-"""A map of the rows: two dimensions of one representation, or of two side by side."""
+"""A map of the rows in two dimensions, for one representation or two side by side."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from shesha.views import Representation, align_rows
 MOST_ROWS = 20_000
 _FEWEST = 4
 _ASKED = 1000
-"""Rows of which trustworthiness is the mean, drawn at random where there are more."""
+"""Maximum number of rows over which trustworthiness is averaged; if there are more, a random sample."""
 _DRAWING, _ASKING = 37, 41
 _CLASSES = 12
-"""Numbers of more values than this are put into as many as `_BINS` ranges, which colours can show."""
+"""Numbers with more values than this are divided into at most `_BINS` ranges, which colours can show."""
 _BINS = 8
 
 
@@ -43,7 +43,7 @@ def explore(
     max_rows: int = MOST_ROWS,
     seed: Seed = 0,
 ) -> RowMap:
-    """Make a map of the rows of a representation, or of two side by side, to look at in a browser.
+    """Make a map of the rows of a representation, or of two side by side, for a browser.
 
     ``explore(X, Y).save_html("map.html")`` writes one page that needs no network. Pointing at a row names it and marks
     it in both maps; lines join the rows that moved most; colours show labels.
@@ -164,7 +164,7 @@ def _matrix(given: Any, name: str) -> Representation:
 
 
 def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
-    """Return the rows that are shown: those with a direction everywhere, drawn at random where there are many."""
+    """Return the rows to show: those with a direction everywhere, or a random sample if there are many."""
     usable = np.ones(sides[0].n_rows, dtype=bool)
     for one in sides:
         usable[find_undirected_rows(one.to_numpy.rows, metric)] = False
@@ -174,20 +174,20 @@ def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, see
     if len(rows) < len(usable):
         notes.append(f"Left out: {len(usable) - len(rows):,} of {len(usable):,} rows without a direction ({metric}).")
     if len(rows) > most:
-        notes.append(f"Shown are {most:,} of {len(rows):,} rows, drawn at random.")
+        notes.append(f"The map shows {most:,} of {len(rows):,} rows, drawn at random.")
         rows = np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
     return rows, notes
 
 
 def rows_to_ask(n_rows: int, seed: Seed) -> Index:
-    """Return the rows of which trustworthiness is the mean."""
+    """Return the rows over which trustworthiness is averaged."""
     if n_rows <= _ASKED:
         return np.arange(n_rows)
     return np.sort(spawn(seed, _ASKING).choice(n_rows, _ASKED, replace=False))
 
 
 def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
-    """Return the share of neighbours that each row lost; empty where there is one representation, or rows are equal."""
+    """Return the share of neighbours that each row lost; empty for one representation, or if all rows are equal."""
     if len(sides) == 1:
         return ()
     before, after = sides
@@ -207,14 +207,14 @@ def _names_of_rows(given: Sequence[object] | None, known: Sequence[Names], n_row
 
 
 def _ordered(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
-    """Return labels in the order of the rows, of which there must be one each."""
+    """Return labels in the order of the rows, one per row."""
     found = labels_in_order(known, {"labels": labels})["labels"]
     check.labels(found, n_rows, "labels", min_classes=1)
     return found
 
 
 def labels_of_rows(labels: ArrayLike) -> list[str]:
-    """Return labels as text; numbers of many values become ranges of about equally many rows.
+    """Return labels as text; numbers with many values become ranges of about equal numbers of rows.
 
     Examples
     --------

@@ -16,7 +16,7 @@ FOLDS = 5
 SAME = 0.99
 """Share of the variance above which vectors count as equal."""
 LITTLE = 0.9
-"""Share above which vectors moved a little, or a linear map explains nearly all."""
+"""Share above which vectors moved only a little, or a linear map explains nearly everything."""
 COLLAPSED = 0.5
 """Largest remaining share of effective rank of a collapsed representation."""
 _DEALING = 51

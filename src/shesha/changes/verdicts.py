@@ -10,15 +10,15 @@ from shesha.results.changes.diff import Verdict
 from shesha.results.changes.text import ENOUGH
 
 UNCHANGED = 1e-9
-"""Drift that single precision leaves: batch sizes and the order of the inputs give MiniLM 2e-11 and less."""
+"""Drift due to single precision: other batch sizes and orders of the inputs give at most 2e-11 for MiniLM."""
 REPLACED = 0.5
-"""Drift halfway to that of unrelated geometries, which is 1."""
+"""Half of the drift of unrelated geometries, which is 1."""
 MARGIN = 2.0
-"""Factor on the largest drift of fewer re-encodings, because fewer draws underestimate the noise."""
+"""Factor for the largest drift of fewer re-encodings, because few draws underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:
-    """Return the limit that a change must exceed to be more than noise.
+    """Return the limit that a change must exceed to count as more than noise.
 
     Of 19 unchanged encodings or more it is the largest one: another passes it in 5 % of cases or less. Of fewer it
     is twice the largest.

@@ -1,4 +1,4 @@
-"""A value per class with its chance level, filled where it is above chance."""
+"""A value per class with its chance level, filled if it is above chance."""
 
 from __future__ import annotations
 

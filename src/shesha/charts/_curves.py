@@ -1,4 +1,4 @@
-"""Curves over the same numbers, with the chance band of the best of many."""
+"""Curves over the same x values, with the chance band of the best of many."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def curves(
     labels: tuple[str, str] = ("", ""),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw curves over the same numbers, distinguished by colour and dashes.
+    """Draw curves over the same x values, distinguished by colour and dashes.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _LEAST = 1e-16
 def drift_bars(
     names: Sequence[str], drifts: Sequence[float], thresholds: Sequence[float], *, ax: Axes | None = None
 ) -> Axes:
-    """Draw drifts and their thresholds on a logarithmic scale: they differ by orders of magnitude between measures.
+    """Draw drifts and thresholds on a logarithmic scale, because measures differ by orders of magnitude.
 
     Parameters
     ----------

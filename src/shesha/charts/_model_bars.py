@@ -82,7 +82,7 @@ def model_bars(
 
 
 def _draw_differences(ax: Axes, different: Sequence[tuple[int, int]], high: float, height: float) -> None:
-    """Draw a line per pair that differs, short ones lowest."""
+    """Draw a line for each pair that differs, the shortest lowest."""
     pairs = sorted((tuple(sorted(pair)) for pair in different), key=lambda pair: (pair[1] - pair[0], pair))
     if len(pairs) > _MOST_LINES:
         pairs = [pair for pair in pairs if pair[1] - pair[0] == 1]

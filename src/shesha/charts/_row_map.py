@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Points = Sequence[tuple[float, float]]
 _LINES = 25
-"""Rows that moved most, of which paths are drawn."""
+"""Number of rows with a path, those that moved most."""
 _CROWD = 500
 """Number of points above which they are drawn small and faint."""
 _CLASSES = len(PALETTE) - 2
@@ -29,7 +29,7 @@ def row_map(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw rows as points of the last plane; where there are two, lines lead from the first for those that moved most.
+    """Draw rows as points of the last plane; with two planes, draw paths from the first for rows that moved most.
 
     Parameters
     ----------

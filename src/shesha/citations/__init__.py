@@ -1,4 +1,4 @@
-"""What to cite: BibTeX of the sources of measures and scores, and of this library."""
+"""BibTeX entries for this library, and for the sources of measures and scores."""
 
 from shesha.citations.cite import Citations, cite
 

@@ -145,7 +145,7 @@ def _label(reference: str) -> str:
 
 @cache
 def _references() -> dict[str, str]:
-    """Return the entries of the file by the reference as the cards name it."""
+    """Return the entries of the file, by the references on the cards."""
     entries = re.findall(r"^@.*?^}", _BIB.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     found = {}
     for entry in entries:

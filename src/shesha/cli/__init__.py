@@ -8,12 +8,12 @@ _NOT_OURS = 2
 
 
 def main() -> None:
-    """Run the program, unless another package's files lie over the library's: then nothing else here works."""
+    """Run the program, unless another package has overwritten the library's files, in which case nothing else works."""
     from shesha.support import name_conflict
 
     if name_conflict.overwritten():
         sys.stderr.write(
-            f"shesha: files of another package lie over those of {name_conflict.DISTRIBUTION}: "
+            f"shesha: another package has overwritten files of {name_conflict.DISTRIBUTION}: "
             f"{name_conflict.remedy(name_conflict.strangers())}\n"
         )
         sys.exit(_NOT_OURS)

@@ -39,11 +39,11 @@ from shesha.support.warnings import MeasureWarning, warn
 
 BAD_INPUT = 2
 COMMANDS = "shesha.commands"
-"""Group of functions that other packages offer as commands."""
+"""Entry point group of commands in other packages."""
 
 app = typer.Typer(
     name="shesha",
-    help="The geometry of representations: how stable, how similar, above chance, and by which measure.",
+    help="Measure the geometry of representations: how stable, how similar, and whether above chance.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Panels would cut words at the edge of the terminal.
@@ -58,7 +58,7 @@ def _add(name: str, function: Callable[..., None], about: str) -> None:
 
 _add("audit", audit_command, "Measure stability and look for what could be wrong.")
 _add("compare", compare_command, "Measure how similar representations are.")
-_add("diff", diff_command, "Say which layers a change of a model changed.")
+_add("diff", diff_command, "Report which layers a model change affected.")
 _add("layers", layers_command, "Compare all layers of two models.")
 _add("rank", rank_command, "Rank models by how well they explain data.")
 _add("consensus", consensus_command, "Find the shape that representations share.")
@@ -66,7 +66,7 @@ _add("extract", extract_command, "Write the layers of a model to a file.")
 _add("measures", measures_command, "List similarity measures, or describe one.")
 _add("scores", scores_command, "List scores of one representation, or describe one.")
 _add("cite", cite_command, "Print BibTeX for measures and scores.")
-_add("demo", demo_command, "Ask four questions of an example.")
+_add("demo", demo_command, "Answer four questions about an example.")
 _add("doctor", doctor_command, "Show what is installed and what is missing.")
 app.add_typer(monitor, short_help="Check whether a deployed model or its inputs changed.")
 app.add_typer(bench, short_help="Rank similarity measures by tests with known answers.")
@@ -89,7 +89,12 @@ def _be_quiet(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print versions that matter, and exit."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the versions that affect numbers, and exit.",
+        ),
     ] = False,
     quiet: Annotated[
         bool,
@@ -98,34 +103,34 @@ def _options(
             "-q",
             callback=_be_quiet,
             is_eager=True,
-            help="No progress and no notes; warnings and errors stay.",
+            help="Print no progress and no notes, only warnings and errors.",
         ),
     ] = False,
 ) -> None:
-    """Every option of the program itself is eager, so there is nothing left to do."""
+    """Do nothing: every option of the program itself is eager."""
 
 
 def _say(message: str, colour: str | None = None) -> None:
-    """Write a line to standard error, in colour where somebody looks at it."""
+    """Write a line to standard error, in colour on a terminal."""
     seen = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if seen else 'shesha:'} {message}", err=True)
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as a reader of the command line wants it: without the place in the code."""
+    """Print a warning without its location in the code."""
     _say(name_options(str(message)), "yellow")
 
 
 class _Notes(logging.Handler):
-    """Records of the library's loggers, as notes of the program."""
+    """A log handler that prints records of the library's loggers as notes."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one."""
+        """Print one record."""
         _say(record.getMessage(), "yellow" if record.levelno >= logging.WARNING else None)
 
 
 def _defaults() -> dict[str, Any]:
-    """Return the options that the project's file of settings gives, and say which the command takes."""
+    """Return the options of the project's settings file, and report those that the command uses."""
     found = _config_file.find_settings(Path.cwd())
     if found is None:
         return {}
@@ -139,10 +144,10 @@ def _defaults() -> dict[str, Any]:
 
 @cache
 def _add_offered() -> None:
-    """Add the commands of other packages; none takes the place of another, and what is no command is told."""
+    """Add the commands of other packages; report invalid ones, and never replace a command."""
     taken = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
-        if reason := "the name is taken" if name in taken else _why_no_command(name, function):
+        if reason := "the name is in use" if name in taken else _why_no_command(name, function):
             warn(f"command {name} is left out: {reason}", MeasureWarning)
         else:
             app.command(name)(function)
@@ -150,7 +155,7 @@ def _add_offered() -> None:
 
 
 def _why_no_command(name: str, function: Any) -> str:
-    """Say why a function cannot be a command, or nothing if it can."""
+    """Return the reason why a function cannot be a command, or None if it can."""
     alone = typer.Typer(add_completion=False)
     try:
         alone.command(name)(function)
@@ -161,14 +166,14 @@ def _why_no_command(name: str, function: Any) -> str:
 
 
 def _with_quiet_first(words: list[str]) -> list[str]:
-    """Let --quiet stand after the command as well."""
+    """Accept --quiet after the command as well."""
     end = words.index("--") if "--" in words else len(words)
     quiet = [word for word in words[:end] if word in ("-q", "--quiet")]
     return [*quiet, *(word for word in words[:end] if word not in quiet), *words[end:]]
 
 
 def main() -> None:
-    """Run the program: bad input ends with status 2 and a message (with SHESHA_DEBUG set, a traceback)."""
+    """Run the program; invalid input gives status 2 and a message (a traceback if SHESHA_DEBUG is set)."""
     # Without a standard output (`>&-`) there is nothing to print to; files are still written.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     warnings.showwarning = _tell

@@ -12,9 +12,9 @@ import typer
 from shesha.cli._texts import parse_texts, read_texts
 
 _NAME = 60
-"""Characters of a text that name its row."""
+"""Number of characters of a text in the name of its row."""
 _KEPT = ("pool", "max_tokens", "batch_size", "dtype")
-"""What of an encoding is recorded as its circumstances."""
+"""Properties of an encoding that are recorded as circumstances."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Canaries:
     def read(
         cls, model: str | None, texts: str | None, given: Path | None, what: str, **encoding: Any
     ) -> Canaries | None:
-        """Return what was asked for; None where a file of rows was given instead."""
+        """Return the model and its texts; None if a file of rows was given instead."""
         if model is None:
             if texts is not None:
                 raise ValueError("--texts must come with --model, got --texts alone")
@@ -59,11 +59,11 @@ class Canaries:
         from shesha.drift.canary_encodings import encode_canaries
 
         found = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
-        typer.echo(f"{folder}: {n} re-encodings of {found.layer}; more are added to them (--reencodings), or delete it")
+        typer.echo(f"{folder}: {n} re-encodings of {found.layer}; add more with --reencodings, or delete the folder")
         return self._named(found.reference), found, self._circumstances(found.layer, found.info)
 
     def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
-        """Return the named rows of a layer and their circumstances; default: of the last."""
+        """Return the named rows of a layer, by default the last, and their circumstances."""
         from shesha.extract import encode
 
         options = {**self.encoding, **({"layers": [layer]} if layer else {})}
@@ -72,13 +72,13 @@ class Canaries:
         return self._named(found[name]), self._circumstances(name, found.info)
 
     def _named(self, rows: Any) -> Any:
-        """Name rows by their number and the beginning of their text: a verdict names those that moved."""
+        """Name rows by their number and the beginning of their text, so that a verdict can name those that moved."""
         import pandas as pd
 
         names = [f"{i}: {' '.join(text.split())[:_NAME]}" for i, text in enumerate(self.texts)]
         return pd.DataFrame(rows, index=names)
 
     def _circumstances(self, layer: str, info: Mapping[str, Any]) -> dict[str, str]:
-        """Return what a check under other circumstances is told of."""
+        """Return the recorded circumstances, with which a check compares its own."""
         known = {name: str(info[name]) for name in _KEPT if info.get(name) is not None}
         return {"model": self.model, "layer": layer, **known, "torch": str(info["versions"]["torch"])}

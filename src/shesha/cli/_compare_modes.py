@@ -22,7 +22,7 @@ _NO_VALUE = 2
 
 @dataclass(frozen=True)
 class Comparing:
-    """What was asked, of arrays that are in memory.
+    """The requested comparison of arrays in memory.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Comparing:
         require_value(found.scores)
 
     def compare_all_pairs(self, arrays: Any, *, calibrate: bool, **options: Any) -> None:
-        """Compare every pair of several representations, in memory or in files; with chance levels if asked for."""
+        """Compare every pair of several representations, in memory or in files, with chance levels on request."""
         from shesha.comparison import compare_all
 
         pairs = compare_all(
@@ -95,7 +95,7 @@ class Comparing:
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare two representations within each class, by default with the measures that suit few rows."""
+        """Compare two representations within each class, by default with the measures for few rows."""
         from shesha.comparison.within_classes import MEASURES, compare_within
 
         if len(arrays) != 2:
@@ -108,9 +108,7 @@ class Comparing:
         others += ["--plot"] * (self.outputs.plot is not None)
         others += ["--covariates"] * (self.exchanged.covariates is not None)
         if others:
-            raise ValueError(
-                f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
-            )
+            raise ValueError(f"{others[0]} must be left out with --labels, got both; --blocks and --groups are allowed")
         found = compare_within(
             X,
             Y,
@@ -136,7 +134,7 @@ class Comparing:
         )
 
     def _row_map(self, arrays: dict[str, Any], classes: Any, about: Mapping[str, str]) -> Any:
-        """Return the page with a map of the rows, coloured by their classes if there are some."""
+        """Return the page with a map of the rows, coloured by class if there are labels."""
         from shesha.changes import explore
 
         (first, X), (second, Y) = arrays.items()
@@ -157,15 +155,15 @@ def require_value(scores: Sequence[Score]) -> None:
 
 
 def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
-    """Say that there are more measures, and how small a p-value can be."""
+    """Print a note on further measures and on the smallest possible p-value."""
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
     told = []
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
-        told.append(f"Three measures that ask different things. For the other {others}: --measures all")
+        told.append(f"These three measures answer different questions. Use --measures all for the other {others}")
     if permutations:
         least = 1 / (permutations + 1)
-        told.append(f"p compares with {permutations:,} random matchings of the rows and cannot fall below {least:.2g}.")
+        told.append(f"p comes from {permutations:,} random matchings of the rows and cannot be below {least:.2g}.")
     return [line for text in told for line in wrap(text, page_width(), hanging="")]

@@ -24,7 +24,7 @@ Place = tuple[str, ...]
 
 
 def find_settings(folder: Path) -> tuple[Path, Settings] | None:
-    """Return the nearest file with settings and what it says; None if there is none from this folder upwards.
+    """Return the nearest settings file and its content; None if neither this folder nor a parent has one.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def _read(path: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} must be TOML, got {error}") from error
     except RecursionError as error:
-        raise ValueError(f"{path} must be TOML of options and tables, got one nested too deeply") from error
+        raise ValueError(f"{path} must contain options and tables of commands, got deeper nesting") from error
 
 
 def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str, Any]]:
-    """Yield every value with the command or group that it is for, () for all."""
+    """Yield every value with its command or group, () for all commands."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _entries(value, (*place, key))
@@ -102,7 +102,7 @@ def _entries(settings: Settings, place: Place = ()) -> Iterator[tuple[Place, str
 
 
 def _leaves(group: Any, place: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield every command with its options by their long names."""
+    """Yield every command with its options, by their long names."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _leaves(command, (*place, name))
@@ -118,7 +118,7 @@ def _table(made: dict[str, Any], leaf: Place) -> dict[str, Any]:
 
 
 def _check_value(option: Any, value: Any, path: Path, name: str) -> Any:
-    """Refuse what the command line could not say either."""
+    """Refuse values that would be invalid on the command line as well."""
     if option.is_flag != isinstance(value, bool):
         raise ValueError(f"{path}: {name} must be {'true or false' if option.is_flag else 'a value'}, got {value!r}")
     if isinstance(value, list) != option.multiple:
@@ -133,7 +133,7 @@ def _unknown(expected: str, name: str, known: Collection[str]) -> str:
 
 
 def describe_defaults(path: Path, defaults: Mapping[str, Any], words: Sequence[str]) -> str | None:
-    """Say which defaults the command that these words name takes from the file; None if it takes none."""
+    """Return a note on the defaults that a command takes from the file; None if there are none."""
     for word in words:
         if not isinstance(defaults.get(word), Mapping):
             break

@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from shesha.nulls.permutations import Design
 
 _NO_COLUMN = "column must be "
-"""How the error about an unknown column begins."""
+"""The beginning of the error about an unknown column."""
 _WHERE = "FILE (or FILE:COLUMN) with one label per row, or COLUMN of the first FILE"
 
 Blocks = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within blocks only (sessions, batches): {_WHERE}."),
+    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows only within blocks (sessions, batches): {_WHERE}."),
 ]
 Groups = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Rows of a group move together (subjects, donors): {_WHERE}."),
+    typer.Option(metavar="FILE|COLUMN", help=f"Permute whole groups of rows (subjects, donors): {_WHERE}."),
 ]
 Within = Annotated[
     str | None,
-    typer.Option(metavar="FILE|COLUMN", help=f"Rows are permuted within strata of a covariate (depth): {_WHERE}."),
+    typer.Option(metavar="FILE|COLUMN", help=f"Permute rows within strata of a covariate (depth): {_WHERE}."),
 ]
-Shift = Annotated[bool, typer.Option("--shift", help="Rows are a time series: use circular shifts.")]
+Shift = Annotated[bool, typer.Option("--shift", help="Rows are a time series: permute them by circular shifts.")]
 BlockLength = Annotated[
-    int | None, typer.Option(help="Rows are a series: permute stretches of so many consecutive rows.")
+    int | None, typer.Option(help="Rows are a series: permute stretches of this many consecutive rows.")
 ]
 
 Labels = Annotated[
@@ -44,25 +44,25 @@ Covariates = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE|COLUMN",
-        help="Take out what both depend on, numbers or labels (batch, depth; may be repeated): FILE (or FILE:COLUMN) "
-        "with one per row, or COLUMN of the first FILE.",
+        help="Control for numbers or labels on which both depend (batch, depth; may be repeated): FILE (or "
+        "FILE:COLUMN) with one value per row, or COLUMN of the first FILE.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options name: columns are taken out of the features before anything is read."""
+    """The labels that the options name; their columns are removed from the features before anything is read."""
 
     design: Design
     columns: tuple[str, ...]
     """Columns of the first file that are labels, not features."""
     covariates: Any = None
-    """A table with a column for each, if any are named."""
+    """A table with a column for each covariate, or None."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether rows may all take each other's place, and nothing is taken out."""
+        """Whether all rows are exchangeable and there are no covariates."""
         return self.covariates is None and all(value is None or value is False for value in self.design.values())
 
 
@@ -77,7 +77,7 @@ def read_design(
     *,
     by_position: bool = False,
 ) -> Asked:
-    """Read what the options name.
+    """Read the labels that the options name.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def read_design(
 
 
 def labels_named(option: str, value: str | None, first: Path, *, by_position: bool = False) -> Any:
-    """Read the labels that an option names, a file or a column of the first; None where it was not given."""
+    """Read the labels of an option, from a file or from a column of the first file; None without the option."""
     return None if value is None else _read(option, value, first, by_position)
 
 
 def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
-    """Put the columns beside each other, with the names of the rows where a file has some."""
+    """Combine the columns into a table, with row names if a file has them."""
     if not covariates:
         return None
     from numpy import asarray
@@ -123,7 +123,7 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
 
 
 def split_source(value: str) -> tuple[Path | None, str | None]:
-    """Return the file and the column that FILE, FILE:COLUMN or COLUMN names; no file: a column of the first file."""
+    """Return the file and column of FILE, FILE:COLUMN or COLUMN; without a file, the column is in the first file."""
     if Path(value).exists():
         return Path(value), None
     file, colon, column = value.rpartition(":")
@@ -151,5 +151,5 @@ def _read(option: str, value: str, first: Path, by_position: bool) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Whether what names no file was meant as one."""
+    """Whether a value that is not a file was meant to be one."""
     return Path(text).suffix != "" or len(Path(text).parts) > 1

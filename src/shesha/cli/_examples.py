@@ -35,4 +35,4 @@ _LINES = {
     "scores": ("shesha scores feature_split",),
 }
 EXAMPLES = {name: "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _LINES.items()}
-"""Under the names of the commands; \\b keeps the lines apart."""
+"""Examples by the names of the commands; \\b keeps the lines separate."""

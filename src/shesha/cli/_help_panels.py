@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 ALL = "--help-all"
 FEW = 16
-"""Arguments and options of a command whose help needs no panels."""
+"""Number of arguments and options up to which a command's help needs no panels."""
 _WANTS_ALL = "shesha.help_all"
 
 FIRST: Mapping[str, tuple[str, ...]] = {
@@ -19,7 +19,7 @@ FIRST: Mapping[str, tuple[str, ...]] = {
     "layers": ("--model", "--texts", "--measure", "--permutations", "--plot", "--html"),
     "rank": ("--data", "--measure", "--key", "--groups", "--plot", "--html"),
 }
-"""What most people need, by command."""
+"""The most common options, by command."""
 
 _COMPUTING = "What to compute"
 PANELS: Mapping[str, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Output": ("--json", "--plot", "--html", "--explore", "--full", "--card"),
     "Where it runs": ("--workers", "--scheduler", "--store"),
 }
-"""Options by subject; an option of no other panel says what to compute."""
+"""Options by subject; all other options are about what to compute."""
 
 RARE = frozenset(
     {
@@ -40,14 +40,14 @@ RARE = frozenset(
         *("--workers", "--scheduler", "--store", "--aggregate", "--alpha", "--resamples"),
     }
 )
-"""Shown by `--help-all` only."""
+"""Options that only `--help-all` shows."""
 
 
 class CommandWithPanels(TyperCommand):
     """A command whose help shows its options in panels."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `--help-all` for a help of everything."""
+        """Show all options for `--help-all`."""
         own = args[: args.index("--")] if "--" in args else args
         if ALL in own:
             ctx.meta[_WANTS_ALL] = True
@@ -55,7 +55,7 @@ class CommandWithPanels(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the panels."""
+        """Write the arguments, then the panels."""
         if len(self.params) < FEW:
             super().format_options(ctx, formatter)
             return
@@ -80,11 +80,11 @@ class CommandWithPanels(TyperCommand):
 
 
 def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each panel with its options, in the order of the panel; every option is in one."""
+    """Yield each panel with its options, in the order of the panel; each option is in exactly one."""
     first = [name for name in FIRST.get(command, ()) if name in names]
     help_options = [name for name in ("--help", ALL) if name in names]
     rest = [name for name in names if name not in (*first, *help_options)]
-    yield ("What most people need" if first else "Options"), [*first, *help_options]
+    yield ("Common options" if first else "Options"), [*first, *help_options]
     placed = {name for own in PANELS.values() for name in own}
     for title, own in PANELS.items():
         every = own if title != _COMPUTING else [name for name in rest if name not in placed]

@@ -13,20 +13,23 @@ LayerAxis = Annotated[
     typer.Option(
         "--layer-axis",
         metavar="0|1|2|none",
-        help="Axis of a 3-D array that counts layers; none: it is one representation, of token sequences.",
+        help="Axis of a 3-D array that counts layers; none: the array is one representation of token sequences.",
         show_default="1, or 0 if the first axis is at most a third as long",
     ),
 ]
-"""The option by which commands read arrays of three dimensions; 'guess' where it is not given."""
+"""The option for three-dimensional arrays; 'guess' by default."""
 ByPosition = Annotated[
-    bool, typer.Option("--by-position", help="Row i of all files is the same input, whatever names the rows have.")
+    bool,
+    typer.Option(
+        "--by-position", help="Match rows by position: row i of all files is the same input, regardless of row names."
+    ),
 ]
-"""The option by which commands take rows as they stand instead of matching them by their names."""
+"""The option that matches rows by position instead of by name."""
 Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
-"""The option by which commands read distances: square, condensed, or stacks of square ones."""
+"""The option for distances: square, condensed, or stacks of square matrices."""
 
 _MOST_ARRAYS = 1_000
-"""More arrays than anybody means to look at together: each is a representation."""
+"""Maximum number of arrays, because each is a representation and more are likely a mistake."""
 
 
 def read_representations(
@@ -39,7 +42,7 @@ def read_representations(
     fewest: int = 0,
     distances: bool = False,
 ) -> dict[str, Any]:
-    """Read every array of every file; a name that two files use is told apart by its file.
+    """Read every array of every file; if two files use the same name, add the file name.
 
     What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
     Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
@@ -81,12 +84,12 @@ def read_representations(
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
     if keys is None and len(found) > _MOST_ARRAYS:
-        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: name some with --key")
+        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: choose some with --key")
     return ReadArrays(found, shared_token_counts(files))
 
 
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
-    """Read labels, with the names of the rows where the file has some, unless rows are taken as they stand."""
+    """Read labels, with row names if the file has them, unless rows are matched by position."""
     from shesha.io import read_labels
     from shesha.io.readers import read_named_labels
 
@@ -101,7 +104,7 @@ def hold_directories(files: Sequence[Path]) -> bool:
 
 
 def first_file(files: Sequence[Path]) -> Path:
-    """Return the first file, of a directory the first in it: where columns of labels are looked for."""
+    """Return the first file, or the first file of a directory, in which label columns are looked up."""
     from shesha.comparison.index import is_folder
     from shesha.io.formats import formats
 
@@ -113,7 +116,7 @@ def first_file(files: Sequence[Path]) -> Path:
 
 
 def parse_layer_axis(text: str) -> int | Literal["guess"] | None:
-    """Return what --layer-axis stands for."""
+    """Return the value of --layer-axis."""
     if text not in ("0", "1", "2", "none", "guess"):
         raise ValueError(f"--layer-axis must be 0, 1, 2 or none, got {text!r}")
     return "guess" if text == "guess" else None if text == "none" else int(text)

@@ -12,7 +12,7 @@ import typer
 
 
 def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
-    """Whether two files are too large for every measure asked for, and may be read in stretches.
+    """Whether two files are too large for every requested measure, and can be read in stretches.
 
     `plain` says that nothing was asked for that needs single rows.
     """
@@ -64,7 +64,7 @@ def compare_large(
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
     from shesha.moments import Moments
 
-    typer.echo("shesha: the files do not fit the memory budget: counting rows in one pass", err=True)
+    typer.echo("shesha: the files do not fit the memory budget: reading all rows in one pass", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
@@ -73,7 +73,7 @@ def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any
 
 
 def _state_file(files: Sequence[Path]) -> Path:
-    """Where the state of a pass over these files is kept: a name that other files, or the same after a change, lack."""
+    """Return the path of the state of a pass; the name is specific to these files and their contents."""
     known = "\n".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
     folder.mkdir(parents=True, exist_ok=True)

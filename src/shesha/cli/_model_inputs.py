@@ -17,7 +17,7 @@ Model = Annotated[
         "--model",
         metavar="NAME|FOLDER",
         help="Read the layers of this model instead of FILE: a folder with config.json and safetensors weights, a "
-        "package that carries them, or a name that transformers knows.",
+        "package that contains them, or a name that transformers can load.",
     ),
 ]
 Texts = Annotated[
@@ -25,8 +25,8 @@ Texts = Annotated[
     typer.Option(
         "--texts",
         metavar="FILE|COLUMN",
-        help="What the model reads: a .txt file with a text per line, a table (FILE:COLUMN if it has several columns "
-        "of words), or a column of FILE.",
+        help="Texts for the model: a .txt file with one text per line, a table (FILE:COLUMN if it has several text "
+        "columns), or a column of FILE.",
     ),
 ]
 Layers = Annotated[
@@ -34,20 +34,23 @@ Layers = Annotated[
     typer.Option(
         "--layers",
         metavar="GLOB",
-        help="Modules of the model (may be repeated): * is one part between dots, ** any number: 'encoder.layer.*'.",
+        help="Modules of the model (may be repeated); * matches one part between dots, ** any number: "
+        "'encoder.layer.*'.",
     ),
 ]
 Pool = Annotated[
     str,
-    typer.Option("--pool", help="How tokens become a row: auto (as the model was made for), mean, cls, last, later."),
+    typer.Option(
+        "--pool", help="Pooling of tokens into a row: auto (as the model's authors intend), mean, cls, last, later."
+    ),
 ]
-BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per pass of the model.")]
-Device = Annotated[str | None, typer.Option("--device", help="Where the model runs, such as cuda; default: processor.")]
+BatchSize = Annotated[int, typer.Option("--batch-size", help="Texts per batch.")]
+Device = Annotated[str | None, typer.Option("--device", help="Device of the model, such as cuda; default: CPU.")]
 
 
 @dataclass(frozen=True)
 class FromModels:
-    """Models and the texts that they are to read.
+    """Models, and the texts that they read.
 
     Attributes
     ----------
@@ -78,7 +81,7 @@ class FromModels:
         batch_size: int,
         device: str | None,
     ) -> FromModels | None:
-        """Return what was asked for; None where files are to be read."""
+        """Return the models and texts; None if files are to be read."""
         if models:
             return cls(models, *parse_texts(texts, list(files or ())), layers, pool, batch_size, device)
         for option, there in (("--texts", texts), ("--layers", layers)):
@@ -89,7 +92,7 @@ class FromModels:
         return None
 
     def require_alone(self, **options: Any) -> None:
-        """Refuse options of files."""
+        """Refuse options that apply to files."""
         given = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
         if given:
             raise ValueError(
@@ -103,7 +106,7 @@ class FromModels:
         return self._encode(self.models[0])
 
     def last_layers(self) -> dict[str, Any]:
-        """Return the last block of each model, or all layers that were named, by model and layer."""
+        """Return the last block of each model, or all named layers, by model and layer."""
         found: dict[str, Any] = {}
         short = [Path(model).name for model in self.models]
         names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]

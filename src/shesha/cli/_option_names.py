@@ -53,7 +53,7 @@ _OPTIONS = {
     },
 }
 _CHOICES = {"compare": "--measures", "measures": "NAME", "scores": "NAME"}
-"""How commands name the measures that they take; elsewhere --measure."""
+"""The option for measures in these commands; in others it is --measure."""
 _SET = re.compile(
     r"\b(blocks|groups|within|shift|block_length|layer_axis|n_permutations|pairs|overwrite|keep_rows)=(True\b)?"
 )
@@ -62,7 +62,7 @@ _SUBJECT = re.compile(r"(?:^|(?<=: )|(?<=; ))(" + "|".join(_OPTIONS) + r"|measur
 
 
 def name_options(text: str, command: str | None = None) -> str:
-    """Return a text that names options where it named arguments of functions.
+    """Return a text with the names of options in place of function arguments.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def name_options(text: str, command: str | None = None) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    """Write an option as it is given: a switch has no value, others stand before theirs."""
+    """Write an option as on the command line: a switch has no value, others are followed by theirs."""
     option = _OPTIONS[found[1]]
     followed = found.string[found.end() : found.end() + 1]
     return f"{option} " if not found[2] and followed.isalnum() else option

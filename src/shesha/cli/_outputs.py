@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from shesha.report import Page
 
 INTERRUPTED = 130
-"""Exit status of a run that Ctrl-C ended, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
-"""The option by which commands write every number."""
+"""The option for a file with every number."""
 Html = Annotated[
     Path | None,
-    typer.Option("--html", help="Write a page that answers first and shows every number, in one file to share."),
+    typer.Option("--html", help="Write a page to share: the answer first, then every number, in one file."),
 ]
-"""The option by which commands write a page."""
+"""The option for a page."""
 Card = Annotated[
     Path | None,
-    typer.Option("--card", help="Write Markdown with a head of numbers, for the card of a model on a hub."),
+    typer.Option("--card", help="Write a model card for a model hub: Markdown with the numbers in its header."),
 ]
-"""The option by which commands write a card."""
+"""The option for a card."""
 Explore = Annotated[
     Path | None,
-    typer.Option("--explore", help="Write a page with a map of the rows in both, to look at in a browser."),
+    typer.Option("--explore", help="Write a page with a map of the rows in both, for a browser."),
 ]
-"""The option by which commands write a map of the rows."""
+"""The option for a map of the rows."""
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a command writes what it found, besides the terminal."""
+    """Output files of a command."""
 
     json: Path | None = None
     plot: Path | None = None
     html: Path | None = None
     card: Path | None = None
     inputs: Iterable[str | Path | None] = ()
-    """What the command reads, as it was typed: files, FILE:COLUMN, or names of columns."""
+    """The inputs of the command as typed: files, FILE:COLUMN, or names of columns."""
     explore: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse, before the long work, what cannot be written, and what would overwrite an input."""
+        """Check before the long work that all outputs can be written and none would overwrite an input."""
         named = {"--json": self.json, "--plot": self.plot, "--html": self.html, "--card": self.card}
         named["--explore"] = self.explore
         for path in named.values():
@@ -76,7 +76,7 @@ class Outputs:
         data: str = "",
         model: str = "",
     ) -> None:
-        """Print a result, and write what was asked for.
+        """Print a result, and write the requested files.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Outputs:
 
 
 def failed(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
-    """Write one file, and return why it could not be written, if so."""
+    """Write one file; return the reason if it could not be written."""
     try:
         action()
     except OSError as error:
@@ -125,7 +125,7 @@ def failed(option: str, path: Path | None, action: Callable[[], Any]) -> Iterabl
 
 
 def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Refuse two outputs in one file, and an output in the place of an input."""
+    """Refuse two outputs to one file, and an output that would replace an input."""
     chosen = [(option, path) for option, path in outputs.items() if path is not None and str(path) != "-"]
     for number, (option, path) in enumerate(chosen):
         for other, earlier in chosen[:number]:
@@ -137,19 +137,19 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
 
 
 def _paths_in(given: str) -> list[Path]:
-    """Return what an argument may mean: a path, or the part before the colon in FILE:COLUMN."""
+    """Return the possible paths of an argument: all of it, or the part before the colon in FILE:COLUMN."""
     return [Path(given), *([Path(given.rpartition(":")[0])] if ":" in given else [])]
 
 
 def is_same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by links or otherwise."""
+    """Whether two paths point to the same file, also by links."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.absolute().resolve() == other.absolute().resolve()
 
 
 def require_writable(path: Path | None) -> None:
-    """Refuse, before the long work, to write where no file can be."""
+    """Check before the long work that a file can be written."""
     if path is None or str(path) == "-":
         return
     if path.is_dir():
@@ -159,24 +159,24 @@ def require_writable(path: Path | None) -> None:
     atomic_files.require_replaceable(path)
     if not atomic_files.is_stream(path) and not os.access(path.absolute().parent, os.W_OK):
         # A file is written beside its place first.
-        raise PermissionError(f"the folder of the file to write must be one where files may be written, got {path}")
+        raise PermissionError(f"the folder of the file to write must be writable, got {path}")
 
 
 def require_picture(path: Path | None) -> None:
-    """Refuse a picture of a kind that cannot be drawn."""
+    """Refuse an unsupported picture format."""
     if path is not None and path.suffix.lower() not in PICTURES:
         raise ValueError(f"--plot must end in one of {', '.join(PICTURES)}, got {str(path)!r}")
 
 
 def require_page(path: Path | None, option: str = "--html") -> None:
-    """Refuse, before the long work, a page that cannot be written or made."""
+    """Check before the long work that a page can be made and written."""
     require_writable(path)
     if path is not None:
         require("jinja2", "report", f"{option} needs Jinja2")
 
 
 def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | None, files: Sequence[Path]) -> None:
-    """Write a page with the command and what its files held, if one was asked for.
+    """Write a page with the command and the fingerprints of its files, if requested.
 
     `page` takes what else to tell of what was run; it is asked for nothing where no page is.
     """
@@ -188,7 +188,7 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
 
 
 def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
-    """Write a card, if one was asked for and there is a number for it; if not, say so.
+    """Write a card, if requested; print a note if there is no number for it.
 
     `card` takes the name of the data, that of the model, and what else to tell of what was run.
     """
@@ -203,18 +203,18 @@ def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path]
 
 
 def describe_inputs(files: Sequence[Path], model: object) -> str:
-    """Name the data of a card: the files, or the model that made them."""
+    """Name the data of a card: the files, or the model that produced them."""
     return ", ".join(path.name for path in files) or str(model)
 
 
 def what_was_run(files: Sequence[Path]) -> dict[str, str]:
-    """Return the command and a fingerprint of each file, so that whoever has them can tell."""
+    """Return the command and a fingerprint of each file, by which readers can identify the files."""
     told = {"command": shlex.join(["shesha", *sys.argv[1:]])}
     return told | {f"file {path}": fingerprint(path) for path in files if path.exists()}
 
 
 def fingerprint(path: Path) -> str:
-    """Return how large a file is and the SHA-256 of what it holds; of a folder, of the names and hashes in it."""
+    """Return the size and SHA-256 of a file; for a folder, the hash of the names and hashes in it."""
     if path.is_dir():
         inside = sorted(one for one in path.rglob("*") if one.is_file())
         lines = [f"{one.relative_to(path).as_posix()} {fingerprint(one)}" for one in inside]
@@ -226,7 +226,7 @@ def fingerprint(path: Path) -> str:
 
 
 def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
-    """Draw into a draft first, if a picture was asked for: a reader never sees half of one."""
+    """Draw a requested picture into a temporary file first, so that no reader sees an incomplete one."""
     if path is None:
         return
     with atomic_files.replacing(path) as draft:
@@ -234,20 +234,20 @@ def save_picture(path: Path | None, draw: Callable[[], Any]) -> None:
 
 
 def emit(report: str, content: dict[str, Any], json: Path | None) -> None:
-    """Print the report, and write or print all numbers if asked for."""
+    """Print the report, and write or print all numbers on request."""
     if str(json) != "-":
         say(report)
     emit_numbers(content, json)
 
 
 def emit_numbers(content: dict[str, Any], json: Path | None) -> None:
-    """Write or print all numbers, if asked for."""
+    """Write or print all numbers on request."""
     if json is not None:
         write(json, as_json(content) + "\n")
 
 
 def say(report: str) -> None:
-    """Print a report, in colour where there is a terminal."""
+    """Print a report, in colour on a terminal."""
     from shesha.report import colour_report, use_colour
 
     colour = use_colour()
@@ -265,7 +265,7 @@ def as_json(content: dict[str, Any]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a whole file; - is standard output."""
+    """Write a complete file; - is standard output."""
     if str(path) == "-":
         typer.echo(text, nl=False)
         return

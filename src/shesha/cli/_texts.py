@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 _TABLES = (".csv", ".tsv", ".parquet")
 _NAMES = ("text", "texts", "sentence", "sentences")
-"""By what name a column of texts is known, where there are several columns of words."""
+"""Names by which the column of texts is recognised among several text columns."""
 
 
 def parse_texts(texts: str | None, files: list[Path]) -> tuple[Path, str | None]:
-    """Return the file of the texts and their column, which `--texts` and FILE say together.
+    """Return the file and column of the texts, from `--texts` and FILE.
 
     ``--texts`` is a file, a file and a column (``reviews.csv:sentence``), or a column of FILE; without it FILE is read.
     """
@@ -39,7 +39,7 @@ def _require_existing(path: Path) -> Path:
 
 
 def read_texts(path: Path, column: str | None) -> list[str]:
-    """Read one text per row; what is missing in a table is an error, since rows belong to labels."""
+    """Read one text per row; a missing text in a table is an error, because rows belong to labels."""
     ending = path.suffix.lower()
     if ending in _TABLES:
         return _read_table_column(path, column)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _NOT_SCORED = 2
 _FEWEST = 4
-"""Arrays of fewer columns (a UMAP) cannot be split into halves."""
+"""Arrays with fewer columns (such as a UMAP) cannot be split into halves."""
 _QUICK = 39
 """Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
-"""Pairs of rows of a quick audit, which add an error of 0.006 to its scores at most."""
-_UNORDERED = "no order of the representations was given: name them with --key, in their order, for the drift along it"
+"""Pairs of rows of a quick audit, which add an error of at most 0.006 to its scores."""
+_UNORDERED = "no order of the representations was given, so there is no drift along it: name them in order with --key"
 
 
 def audit_command(
@@ -36,8 +36,8 @@ def audit_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
-            "representation.",
+            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such files; each array "
+            "is a representation.",
         ),
     ] = None,
     labels: _design_options.Labels = None,
@@ -56,10 +56,11 @@ def audit_command(
     rdm: _inputs.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    bootstrap: Annotated[int, typer.Option(help="Resamples of the rows behind each interval; 0 for none.")] = 200,
-    permutations: Annotated[int, typer.Option(help="Random matchings behind the chance level; 0 for none.")] = 200,
+    bootstrap: Annotated[int, typer.Option(help="Resamples of the rows for each interval; 0 for none.")] = 200,
+    permutations: Annotated[int, typer.Option(help="Random matchings for the chance level; 0 for none.")] = 200,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"A first look: {_QUICK} resamples and matchings, {_QUICK_PAIRS:,} pairs.")
+        bool,
+        typer.Option("--quick", help=f"Take a first look: {_QUICK} resamples and matchings, {_QUICK_PAIRS:,} pairs."),
     ] = False,
     pairs: Annotated[
         str | None,
@@ -71,10 +72,11 @@ def audit_command(
     shift: _design_options.Shift = False,
     block_length: _design_options.BlockLength = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
+        int | None,
+        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
     ] = None,
     store: Annotated[
         Path | None,
@@ -82,14 +84,14 @@ def audit_command(
     ] = None,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
     html: _outputs.Html = None,
     card: _outputs.Card = None,
-    full: Annotated[bool, typer.Option("--full", help="Print every number, and how to read it.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every number, with an explanation.")] = False,
 ) -> None:
-    """Audit representations: what is wrong with the data, how stable is their geometry, is it above chance?
+    """Audit representations: problems of the data, stability of the geometry, and whether it is above chance.
 
     Several representations of the same rows (layers, checkpoints) are ranked, and their drift along the
     order given is measured. Ends with status 2 if a representation cannot be scored.
@@ -143,7 +145,10 @@ def audit_command(
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
     show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
-        typer.echo("shesha: a first look (--quick): without it intervals are firmer and p-values finer", err=True)
+        typer.echo(
+            "shesha: a first look (--quick): without it, intervals are more reliable and p-values more precise",
+            err=True,
+        )
 
 
 def _pair_count(pairs: str | None) -> int | Literal["all"] | None:
@@ -168,7 +173,7 @@ def _read_all(
 def _as_needed(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
-    """Return files that are read when they are needed, by whichever process does."""
+    """Return files that each process reads when needed."""
     from shesha.comparison.index import Files
 
     return Files(
@@ -184,14 +189,14 @@ def _as_needed(
 
 
 def _note_label_column(found: Audit, column: str | None) -> Audit:
-    """Say which column the labels come from."""
+    """Print a note on the column of the labels."""
     if found.labels is None or column is None:
         return found
     return replace(found, labels=replace(found.labels, column=column))
 
 
 def _drop_unordered_drift(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
-    """Take the drift along the order away where nobody gave an order."""
+    """Remove the drift along the order if no order was given."""
     names = [one.name for one in found.representations]
     if len(names) < 2 or _has_order(files, keys, names):
         return found
@@ -205,7 +210,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> bool:
-    """Whether somebody gave the order: by naming files or arrays one after the other, or by numbers in the names."""
+    """Whether an order was given, by a list of files or arrays or by numbers in the names."""
     numbers = [re.findall(r"\d+", name) for name in names]
     numbered = all(numbers) and len({re.sub(r"\d+", "#", name) for name in names}) == 1
     return len(files) > 1 or len(keys or ()) > 1 or numbered
@@ -214,7 +219,7 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
 def show(
     found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
 ) -> None:
-    """Print the report, write what was asked for, and end with status 2 if something was not scored."""
+    """Print the report, write the requested files, and end with status 2 if something was not scored."""
     from shesha.report import as_text
     from shesha.results.audit.first_screen import first_screen
     from shesha.results.audit.sections import sections
@@ -235,7 +240,7 @@ def show(
 
 
 def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
-    """Two commands that go on from here, and where the rest is."""
+    """Return two further commands, and how to get all numbers."""
     from shesha.results.audit.first_screen import next_steps
 
     typed = ["shesha", *sys.argv[1:]]
@@ -243,10 +248,10 @@ def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Sec
     steps = []
     if len(best) == 2 and len(files) and "--model" not in typed:
         keys = [word for name in best for word in ("--key", name)]
-        same = f"Are {best[0]} and {best[1]} alike, above chance?"
+        same = f"Are {best[0]} and {best[1]} similar above chance?"
         steps.append((same, shlex.join(["shesha", "compare", str(files[0]), *keys, "--calibrate"])))
     elif best:
-        steps.append(("What does this number say, and what not?", "shesha scores feature_split"))
+        steps.append(("What does this number mean?", "shesha scores feature_split"))
     if outputs.html is None:
         steps.append(("Every number as a page (or here, with --full):", shlex.join([*typed, "--html", "audit.html"])))
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 bench = typer.Typer(
     name="bench",
-    help="The benchmark: six tests of similarity measures on trained networks of three domains.",
+    help="Rank similarity measures by six tests with known answers, on trained networks of three domains.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-_STORE = typer.Option(help="The file of results; trained models go to a folder beside it.")
+_STORE = typer.Option(help="The file of results; trained models are stored in a folder next to it.")
 StoreFile = Annotated[Path, _STORE]
 Pooling = Literal["cls", "mean", "all"]
 _DEFAULT = Path("resi.sqlite")
 OwnSuite = Annotated[
     str | None,
-    typer.Option("--suite", help="The store's suite, where it is your own: module:name, imported to read it."),
+    typer.Option("--suite", help="The store's suite, if it is your own: module:name, which is imported."),
 ]
 _NOTHING = 2
 _TESTS = ("accuracy", "output", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
@@ -46,8 +46,8 @@ def run_command(
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this data set (may be repeated): small has Cora, SST2, MNLI, FashionMNIST, CIFAR10; paper has "
-            "Cora, Flickr, OGBN-Arxiv, SST2, MNLI, IN100, CIFAR100."
+            help="Only this data set (may be repeated). small: Cora, SST2, MNLI, FashionMNIST, CIFAR10; paper: Cora, "
+            "Flickr, OGBN-Arxiv, SST2, MNLI, IN100, CIFAR100."
         ),
     ] = None,
     architecture: Annotated[list[str] | None, typer.Option(help="Only this network (may be repeated).")] = None,
@@ -62,13 +62,15 @@ def run_command(
         list[str] | None,
         typer.Option(help="'all' (default), 'ReSi', a family, a name, 'calibrated CKA', or your own module:function."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
     ] = None,
     store: StoreFile = _DEFAULT,
     keep_checkpoints: Annotated[bool, typer.Option(help="Keep the weights of the trained models.")] = False,
-    retry_failed: Annotated[bool, typer.Option(help="Try again what failed in an earlier run.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option(help="Retry models and comparisons that failed in an earlier run.")
+    ] = False,
     no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
     html: _outputs.Html = None,
 ) -> None:
@@ -115,16 +117,16 @@ def run_command(
 
 @contextmanager
 def _explain_resume(store: Path) -> Iterator[None]:
-    """Say after Ctrl-C how to go on."""
+    """Print how to resume after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"shesha: what is finished is kept in {store}: the same command goes on from there", err=True)
+        typer.echo(f"shesha: finished results are in {store}; rerun the same command to resume", err=True)
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
 def _tell_what_is_not_known(found: pd.DataFrame) -> None:
-    """Say on how little a rank rests, where not all tests were run."""
+    """Print a note on the basis of the ranks, if not all tests were run."""
     from shesha.benchmark.tests import find
 
     rows = set(found["test"])
@@ -132,15 +134,15 @@ def _tell_what_is_not_known(found: pd.DataFrame) -> None:
     if missing:
         sets = ", ".join(dict.fromkeys(map(str, found["dataset"])))
         typer.echo(
-            f"shesha: these ranks rest on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}; they do not "
-            f"say how the measures do in {', '.join(missing)}: `shesha bench rank --published` has all six",
+            f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}, and "
+            f"do not cover {', '.join(missing)}; `shesha bench rank --published` has all six",
             err=True,
         )
 
 
 @bench.command("status")
 def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
-    """Show how far each test is, and why models or comparisons failed."""
+    """Show the progress of each test, and why models or comparisons failed."""
     from shesha.benchmark import Store, status
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
@@ -166,7 +168,7 @@ def table_command(
     published: Annotated[bool, typer.Option("--published", help="Show the published results instead.")] = False,
     suite: OwnSuite = None,
 ) -> None:
-    """Print the scores in the paper's layout: plain on a terminal, as Markdown in a file or pipe."""
+    """Print the scores in the paper's layout, as plain text on a terminal and as Markdown in a file or pipe."""
     from shesha.benchmark import table, to_markdown
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
@@ -191,9 +193,11 @@ def table_command(
 @bench.command("rank")
 def rank_command(
     store: StoreFile = _DEFAULT,
-    pooling: Annotated[Pooling, typer.Option(help="cls, mean or all, where there are several poolings.")] = "cls",
+    pooling: Annotated[Pooling, typer.Option(help="cls, mean or all, if there are several poolings.")] = "cls",
     published: Annotated[bool, typer.Option("--published", help="Rank the published results instead.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write the distribution of the ranks to this picture.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the distribution of ranks to this file.")
+    ] = None,
     suite: OwnSuite = None,
 ) -> None:
     """Rank the measures, by domain."""
@@ -205,7 +209,7 @@ def rank_command(
     own = frame = _results(store, published, suite)
     if not published and len(beside := add_published(frame)) > len(frame):
         frame = beside
-        typer.echo("shesha: published scores stand for the measures that were not run", err=True)
+        typer.echo("shesha: published scores replace measures that were not run", err=True)
     _show_ranks(rank(frame, pooling=pooling))
     if not published:
         _tell_what_is_not_known(own)
@@ -216,7 +220,7 @@ def rank_command(
 def export_command(
     output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
     store: StoreFile = _DEFAULT,
-    comparisons: Annotated[bool, typer.Option(help="Every single comparison, not the scores.")] = False,
+    comparisons: Annotated[bool, typer.Option(help="Write every single comparison, not the scores.")] = False,
     suite: OwnSuite = None,
 ) -> None:
     """Write the scores, or every comparison, as CSV."""
@@ -276,7 +280,7 @@ def named_suite(name: str | None) -> Suite | None:
 
 
 def _test_results(test: str | None) -> tuple[str, ...] | None:
-    """Return the results of a test; one of one's own is known from here on."""
+    """Return the results of a test, and register it if it is the user's own."""
     if test is None:
         return None
     from shesha.benchmark.tests import find

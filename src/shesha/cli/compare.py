@@ -17,8 +17,8 @@ def compare_command(
         typer.Argument(
             metavar="FILE...",
             show_default=False,
-            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such; each array is a "
-            "representation.",
+            help="npy, npz, safetensors, parquet, csv, tsv, h5ad or zarr, or a directory of such files; each array "
+            "is a representation.",
         ),
     ] = None,
     measures: Annotated[
@@ -42,28 +42,30 @@ def compare_command(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
-    permutations: Annotated[int, typer.Option(help="Random matchings of the rows, for --calibrate.")] = 200,
+    permutations: Annotated[int, typer.Option(help="Number of random matchings of the rows, for --calibrate.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
     folds: Annotated[
         int | None,
         typer.Option(
-            help="Add held-out values of measures that fit a map (CCA, LinReg, OrthProc), from so many folds."
+            help="Add held-out values of measures that fit a map (CCA, LinReg, OrthProc), from this many folds."
         ),
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="Estimate measures of neighbours from so many rows, searched among all rows.")
+        int | None,
+        typer.Option(help="Estimate measures of neighbours from this many query rows, searched among all rows."),
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option(help="Estimate measures of distances from so many random pairs of rows.")
+        int | None, typer.Option(help="Estimate measures of distances from this many random pairs of rows.")
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="Sample as many rows and pairs as make this Monte-Carlo standard error.")
+        float | None, typer.Option(help="Sample enough rows and pairs for this Monte Carlo standard error.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes, for several representations; default: 1, of many threads.")
+        int | None,
+        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of processes here.")
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
     ] = None,
     store: Annotated[
         Path | None,
@@ -81,18 +83,18 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="FILE|COLUMN",
-            help="Compare two representations within each class (cell type) as well, above chance: FILE (or "
+            help="Also compare two representations within each class (cell type), with chance levels: FILE (or "
             "FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a heat map of the first measure to this file.")] = None,
     html: _outputs.Html = None,
     explore: _outputs.Explore = None,
     card: _outputs.Card = None,
 ) -> None:
-    """Compare representations of the same rows: which measures find them similar?
+    """Compare representations of the same rows by one or more similarity measures.
 
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
@@ -123,7 +125,7 @@ def compare_command(
         return
     if covariates and plot is not None:
         raise ValueError(
-            "--plot must be left out with --covariates, got both: the picture shows no covariates taken out"
+            "--plot must be left out with --covariates, got both: the picture does not control for covariates"
         )
     exchanged = _design_options.read_design(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
@@ -149,7 +151,7 @@ def compare_command(
         arrays = _inputs.read_representations(files, key, columns, layer_axis, by_position=by_position, distances=rdm)
     if len(arrays) < 2:
         source = "FILE must hold" if models is None else "--model must give"
-        raise ValueError(f"{source} at least two representations together, got {', '.join(arrays) or 'none'}")
+        raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():
         if value is not None and (labels is not None or len(arrays) != 2):
@@ -176,12 +178,13 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
     for option, value in named.items():
         if value is not None and not Path(value).exists():
             raise ValueError(
-                f"--{option} must be a file with --store, --scheduler or a directory, got {value!r}, which is none"
+                f"--{option} must be a file with --store, --scheduler or a directory, got {value!r}, which is not a "
+                "file"
             )
 
 
 def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
-    """Return files that are read when they are needed."""
+    """Return files that are read when needed."""
     from shesha.comparison.index import Files
 
     return Files(files, keys, rdm, _inputs.parse_layer_axis(layer_axis), by_position=by_position)

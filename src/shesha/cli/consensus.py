@@ -13,22 +13,20 @@ from shesha.cli import _design_options, _inputs, _outputs
 def consensus_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", show_default=False, help="Files of representations: each array is one."),
+        typer.Argument(metavar="FILE...", show_default=False, help="Files of representations; each array is one."),
     ],
-    key: Annotated[list[str] | None, typer.Option(help="Array to take (may be repeated).")] = None,
-    scale: Annotated[
-        bool, typer.Option("--scale/--no-scale", help="Give all one size before the mean is taken.")
-    ] = True,
+    key: Annotated[list[str] | None, typer.Option(help="Array to include (may be repeated).")] = None,
+    scale: Annotated[bool, typer.Option("--scale/--no-scale", help="Scale all to one size before averaging.")] = True,
     groups: _design_options.Groups = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the distances as a picture to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the distances to this file.")] = None,
     html: _outputs.Html = None,
 ) -> None:
-    """Say how far representations (seeds, checkpoints, subjects) lie from the shape they share, and which lie apart."""
+    """Measure how far representations (seeds, checkpoints) are from their shared shape, and find outliers."""
     from shesha.comparison import consensus
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))

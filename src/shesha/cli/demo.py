@@ -29,7 +29,7 @@ class _Step:
     answer: tuple[str, ...]
     table: Part | None = None
     numbers: tuple[Part, ...] = ()
-    """What a page shows as well."""
+    """Options for a page."""
 
 
 def demo_command(
@@ -37,7 +37,7 @@ def demo_command(
         "shesha-demo"
     ),
 ) -> None:
-    """Ask four questions of a small network, each with the command that answers it, and write a page."""
+    """Answer four questions about a small network, each with its command, and write a page."""
     from shesha.auditing import audit
     from shesha.cli._outputs import Outputs, say
     from shesha.comparison import compare
@@ -85,13 +85,13 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
         Column("asks for", tuple(RECOMMENDED[one.measure] for one in raw), "<"),
     )
     yield _Step(
-        f"2. Is {_LAYER} similar to what it was before training?",
+        f"2. Is {_LAYER} similar to the same layer before training?",
         pair,
         (),
         Table(tuple(one.measure for one in raw), (columns,), "Similarity", "measure"),
     )
     yield _Step(
-        "3. Is that more than chance gives?",
+        "3. Does that exceed chance?",
         f"{pair} --calibrate",
         calibrated.page().answer[:1],
         numbers=calibrated.page().numbers,
@@ -100,8 +100,9 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
         "4. Which measure should I use?",
         "shesha measures 'unbiased CKA'",
         (
-            "The three above ask different things, and more features alone raise none of them. Use them unless you "
-            "have a reason; the command says what a measure sees and where it misleads, and shesha bench ranks all.",
+            "The three above answer different questions, and more features alone raise none of them. Use them unless "
+            "you have a reason not to. The command explains what a measure responds to and when it misleads; shesha "
+            "bench ranks all measures.",
         ),
     )
 

@@ -11,8 +11,8 @@ import typer
 from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
 from shesha.cli._texts import parse_texts, read_texts
 
-_MODEL = "Give it twice: the model before and after, each a folder, a package or a name that transformers knows."
-_TEXTS = "What the models read: a .txt file with a text per line, or a table (FILE:COLUMN)."
+_MODEL = "Pass it twice, for the model before and after: a folder, a package or a name that transformers can load."
+_TEXTS = "Texts for the models: a .txt file with one text per line, or a table (FILE:COLUMN)."
 
 
 def diff_command(
@@ -24,26 +24,30 @@ def diff_command(
     texts: Annotated[str | None, typer.Option("--texts", metavar="FILE[:COLUMN]", help=_TEXTS)] = None,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="FILE|COLUMN", help="Class of each row: FILE with one per row, or COLUMN of the texts."),
+        typer.Option(
+            metavar="FILE|COLUMN", help="Class of each row: FILE with one label per row, or COLUMN of the texts."
+        ),
     ] = None,
     also: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE|MODEL", help="Further runs of the same change, other seeds (may be repeated)."),
+        typer.Option(
+            metavar="FILE|MODEL", help="Further runs of the same change, such as other seeds (may be repeated)."
+        ),
     ] = None,
     again: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="BEFORE encoded again, with nothing changed (may be repeated)."),
+        typer.Option(metavar="FILE", help="BEFORE encoded again without any change (may be repeated)."),
     ] = None,
     index: Annotated[
         bool,
-        typer.Option("--index", help="May new queries meet old vectors: keep the index, map queries, or re-embed?"),
+        typer.Option("--index", help="Test new queries on old vectors: keep the index, map queries, or re-embed?"),
     ] = False,
-    max_loss: Annotated[float, typer.Option(help="Loss of recall that is accepted, with --index.")] = 0.05,
+    max_loss: Annotated[float, typer.Option(help="Acceptable loss of recall, for --index.")] = 0.05,
     html: _outputs.Html = None,
     explore: _outputs.Explore = None,
     reencode: Annotated[
         bool,
-        typer.Option("--reencode/--no-reencode", help="Encode twice more with the model before, as the noise floor."),
+        typer.Option("--reencode/--no-reencode", help="Encode twice more with the old model, as the noise floor."),
     ] = True,
     layers: _model_inputs.Layers = None,
     pool: _model_inputs.Pool = "auto",
@@ -53,16 +57,16 @@ def diff_command(
         list[str] | None,
         typer.Option(help="Array to compare (may be repeated): a name, or X, layers/NAME, obsm/KEY of AnnData."),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows that changes are computed from, drawn at random.")] = 500,
+    rows: Annotated[int, typer.Option("--rows", help="Number of random rows from which changes are computed.")] = 500,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the change over depth as a picture to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
 ) -> None:
-    """Say which layers a change (fine-tuning, quantising, an upgrade) changed, and whether it is beyond noise."""
+    """Report which layers a change (fine-tuning, quantising, an upgrade) affected, beyond noise."""
     from shesha.changes import diff
 
     given = list(files or ())

@@ -27,11 +27,11 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dask": ("distributed",),
     "monitor": ("prometheus-client",),
 }
-"""What each extra installs, the first that brings it."""
+"""The first extra that installs each library."""
 
 
 def doctor_command() -> None:
-    """Tell what is installed where: version, compiled loops, threads, memory, optional libraries, data sets.
+    """Report the installation: version, compiled loops, threads, memory, optional libraries and data sets.
 
     Ends with status 1 if files of another package lie among the library's.
     """
@@ -42,13 +42,13 @@ def doctor_command() -> None:
     facts = [*_installed_versions(), *_machine(), *_libraries(), *_data(), *_defaults()]
     typer.echo("\n".join(columns([list(fact) for fact in facts], "<<")))
     if others:
-        typer.echo(f"! files of {', '.join(others)} lie in the same place: {name_conflict.remedy(others)}")
+        typer.echo(f"! files of {', '.join(others)} are in the same folder: {name_conflict.remedy(others)}")
         raise typer.Exit(_UNWELL)
     typer.echo("nothing is wrong")
 
 
 def version_line() -> str:
-    """Return the versions of what decides numbers."""
+    """Return the versions of the libraries that affect numbers."""
     from shesha._version import DISTRIBUTION, __version__
     from shesha.kernels import native
 
@@ -60,7 +60,7 @@ def version_line() -> str:
 
 
 def _owners(seen: list[str]) -> list[str]:
-    """Return who else claims the import name: by their files, and by what is recorded as installed."""
+    """Return other packages with the same import name, by their files and by the record of installed packages."""
     from importlib.metadata import packages_distributions
 
     from shesha._version import DISTRIBUTION
@@ -91,7 +91,7 @@ def _machine() -> Iterator[tuple[str, str]]:
     from shesha.kernels.threads import n_threads
     from shesha.support.memory import memory_budget, readable
 
-    without = "no (NumPy does the same, slower)"
+    without = "no (NumPy is used instead, which is slower)"
     yield "compiled loops", "yes" if native.is_available() else without
     yield "threads", f"{n_threads()} ({_setting('SHESHA_THREADS')})"
     yield "BLAS", _blas()
@@ -116,18 +116,16 @@ def _blas() -> str:
 
 
 def _gpu() -> str:
-    """Name the accelerator that models would run on; asking needs torch, which takes seconds to load."""
+    """Name the accelerator for models; this needs torch, which takes seconds to load."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        return "not asked for: models run with the extra torch"
+        return "not checked: models need the extra torch"
     import torch
 
     if torch.cuda.is_available():
         return ", ".join(torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count()))
-    return (
-        "Apple (mps)" if torch.backends.mps.is_available() else "none that torch can use; models run on the processor"
-    )
+    return "Apple (mps)" if torch.backends.mps.is_available() else "none that torch can use; models run on the CPU"
 
 
 def _setting(name: str) -> str:
@@ -166,7 +164,7 @@ def _data() -> Iterator[tuple[str, str]]:
         return
     folder = Path(root)
     inside = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
-    yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is no folder'}"
+    yield "data sets", f"SHESHA_DATA={root}{'' if folder.is_dir() else ', which is not a folder'}"
     for line in _wrap(", ".join(inside) or "none"):
         yield "", line
 
@@ -175,7 +173,7 @@ def _defaults() -> Iterator[tuple[str, str]]:
     from shesha.cli._config_file import OWN, find_settings
 
     found = find_settings(Path.cwd())
-    yield "settings", f"no {OWN} here or above" if found is None else str(found[0])
+    yield "settings", f"no {OWN} in this folder or a parent" if found is None else str(found[0])
 
 
 def _wrap(text: str) -> list[Any]:

@@ -16,16 +16,17 @@ def extract_command(
         typer.Argument(
             metavar="MODEL",
             show_default=False,
-            help="A folder with config.json and safetensors weights, a file of GGUF, a package with either, or a name "
-            "that transformers knows.",
+            help="A folder with config.json and safetensors weights, a GGUF file, a package with either, or a name "
+            "that transformers can load.",
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option(help="Where to write: a .zarr store or a .safetensors file; a run that was cut off goes on."),
+        typer.Option(help="Output: a .zarr store or a .safetensors file; rerun the same command to resume."),
     ],
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", show_default=False, help="Table whose column --texts names.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", show_default=False, help="Table with the column that --texts names."),
     ] = None,
     texts: _model_inputs.Texts = None,
     layers: _model_inputs.Layers = None,
@@ -33,7 +34,7 @@ def extract_command(
     batch_size: _model_inputs.BatchSize = 32,
     device: _model_inputs.Device = None,
 ) -> None:
-    """Run texts through a model and write its layers to a file, batch by batch, while memory stays flat."""
+    """Run texts through a model and write its layers to a file, batch by batch, with constant memory."""
     asked = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
     assert asked is not None
     found = asked.write_layers(out)

@@ -15,12 +15,12 @@ def layers_command(
         list[Path] | None,
         typer.Argument(
             metavar="[FIRST SECOND]",
-            help="File with the layers of one model, and of the other; or name the models with --model.",
+            help="Two files, each with the layers of one model; or name the models with --model.",
             show_default=False,
         ),
     ] = None,
-    measure: Annotated[str, typer.Option(help="A measure, with options if wanted: 'mutual kNN(k=20)'.")] = "CKA",
-    aggregate: Annotated[str, typer.Option(help="What is reported of the grid: max, row_max, top_k or mean.")] = "max",
+    measure: Annotated[str, typer.Option(help="A measure, with optional parameters: 'mutual kNN(k=20)'.")] = "CKA",
+    aggregate: Annotated[str, typer.Option(help="Summary of the grid: max, row_max, top_k or mean.")] = "max",
     model: _model_inputs.Model = None,
     texts: _model_inputs.Texts = None,
     layers: _model_inputs.Layers = None,
@@ -28,8 +28,10 @@ def layers_command(
     batch_size: _model_inputs.BatchSize = 32,
     device: _model_inputs.Device = None,
     rdm: _inputs.Distances = False,
-    permutations: Annotated[int, typer.Option(help="Random matchings of the rows, the same in all layers.")] = 200,
-    alpha: Annotated[float, typer.Option(help="Level of the threshold.")] = 0.05,
+    permutations: Annotated[
+        int, typer.Option(help="Number of random matchings of the rows, the same in all layers.")
+    ] = 200,
+    alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,
     blocks: _design_options.Blocks = None,
@@ -37,13 +39,13 @@ def layers_command(
     within: _design_options.Within = None,
     shift: _design_options.Shift = False,
     block_length: _design_options.BlockLength = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the grid as a heat map to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the grid to this file.")] = None,
     html: _outputs.Html = None,
     card: _outputs.Card = None,
 ) -> None:
-    """Compare every layer of one model with every layer of another, and calibrate what is reported of the grid.
+    """Compare every layer of one model with every layer of another, and calibrate the maximum or another summary.
 
     With --model given twice, both models read --texts batch by batch and no activations are kept, however many texts
     there are; p-values are corrected for the number of pairs.

@@ -16,14 +16,16 @@ _DEFAULT = Path("resi.sqlite")
 
 @bench.command("submit")
 def submit_command(
-    folder: Annotated[Path, typer.Argument(help="Folder to write to; files go to a folder of the suite's name.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Output folder; files are written to a subfolder with the suite's name.")
+    ],
     store: StoreFile = _DEFAULT,
     measure: Annotated[
         list[str] | None, typer.Option(help="Only this measure of the store (may be repeated); default: all.")
     ] = None,
     suite: OwnSuite = None,
 ) -> None:
-    """Write one JSON file per measure: its scores, the hash of its code, versions and seeds."""
+    """Write one JSON file per measure, with its scores, the hash of its code, versions and seeds."""
     from shesha.benchmark import submit
 
     written = submit(store, folder, measures=measure or (), of=named_suite(suite))
@@ -37,10 +39,10 @@ def leaderboard_command(
         "-"
     ),
     only: Annotated[
-        str | None, typer.Option("--only", help="Only submissions of this suite, where there are several.")
+        str | None, typer.Option("--only", help="Only submissions of this suite, if there are several.")
     ] = None,
 ) -> None:
-    """Show the table of submissions: places with their range, ties, raw beside calibrated, published rows marked."""
+    """Show the table of submissions: ranges of places, ties, raw and calibrated values, and published rows."""
     from shesha.benchmark import leaderboard_page
 
     _outputs.require_writable(output)

@@ -22,7 +22,7 @@ def measures_command(
         ),
     ] = None,
 ) -> None:
-    """List the measures, or tell what one means, what leaves it alone, what it costs and where it misleads."""
+    """List the measures, or describe one: its meaning, invariances, cost and limits."""
     from shesha.measures import card, choose, families, get, overview
 
     if name is None:

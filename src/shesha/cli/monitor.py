@@ -14,14 +14,14 @@ from shesha.cli._monitor_text import markdown, status_lines
 
 monitor = typer.Typer(
     name="monitor",
-    help="Drift of a deployed model: canary inputs encoded again, or a stream of new ones, with a stated rate of false "
-    "alarms.",
+    help="Detect drift of a deployed model from canary inputs that are encoded again, or from a stream of new "
+    "inputs, at a stated false alarm rate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 CHANGED, COULD_NOT_TELL = 1, 2
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where the monitor was saved.", show_default=False)]
-Key = Annotated[str | None, typer.Option(help="The array, where a file holds several.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the monitor.", show_default=False)]
+Key = Annotated[str | None, typer.Option(help="The array, if a file holds several.")]
 About = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=TEXT", help="A circumstance to record: revision=abc, batch_size=32 (may be repeated)."),
@@ -32,13 +32,13 @@ Model = Annotated[
         "--model",
         metavar="NAME|FOLDER",
         help="Encode --texts with this model instead of reading a file of rows: a folder with config.json and "
-        "safetensors weights, a package, or a name that transformers knows.",
+        "safetensors weights, a package, or a name that transformers can load.",
     ),
 ]
 Texts = Annotated[
     str | None,
     typer.Option(
-        "--texts", metavar="FILE[:COLUMN]", help="What --model reads: a .txt file with a text per line, or a table."
+        "--texts", metavar="FILE[:COLUMN]", help="Texts for --model: a .txt file with one text per line, or a table."
     ),
 ]
 
@@ -83,23 +83,32 @@ def init_command(
     key: Key = None,
     false_alarm: Annotated[
         float | None,
-        typer.Option(help="Share of checks that alert although nothing changed. [default: 0.01, or what they bound]"),
+        typer.Option(
+            help="Share of checks that raise an alert although nothing changed. [default: 0.01, or the rate that the "
+            "re-encodings allow]"
+        ),
     ] = None,
     run_length: Annotated[
-        float | None, typer.Option(help="Instead: one false alarm in so many checks on average; evidence adds up.")
+        float | None,
+        typer.Option(
+            help="Instead of --false-alarm: one false alarm in this many checks on average, with evidence added up "
+            "over checks."
+        ),
     ] = None,
     tolerance: Annotated[
         float | None, typer.Option(help="Drift that raises no alert. [default: 0 with --nulls, else 0.05]")
     ] = None,
-    measures: Annotated[str | None, typer.Option(help="Measures, the one that alerts first: 'RDM drift,CKA'.")] = None,
+    measures: Annotated[
+        str | None, typer.Option(help="Measures, starting with the one that raises alerts: 'RDM drift,CKA'.")
+    ] = None,
     about: About = None,
     keep_rows: Annotated[
-        bool, typer.Option("--keep-rows", help="Keep the rows themselves, which `monitor update` needs.")
+        bool, typer.Option("--keep-rows", help="Store the rows themselves, which `monitor update` needs.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the reference of a monitor.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
 ) -> None:
-    """Make a monitor from canary rows, and re-encodings of them that show what no change looks like."""
+    """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
     from shesha.drift.settings import LEVEL
 
@@ -132,7 +141,11 @@ def init_command(
         seed=seed,
     )
     found.save(out, keep_rows=keep_rows, overwrite=overwrite)
-    basis = f"{found.n_nulls} re-encodings" if found.n_nulls else "no re-encodings: a drift above the tolerance alerts"
+    basis = (
+        f"{found.n_nulls} re-encodings"
+        if found.n_nulls
+        else "no re-encodings: a drift above the tolerance raises an alert"
+    )
     typer.echo(f"{out}: {found.n_rows:,} canary rows, {basis}")
 
 
@@ -156,7 +169,7 @@ def check_command(
     html: _outputs.Html = None,
     card: _outputs.Card = None,
 ) -> None:
-    """Compare canary rows with the reference. Status 0: unchanged (or mere signs), 1: drift, 2: could not tell."""
+    """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided."""
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, *_files_of(folder)))
@@ -188,7 +201,7 @@ def update_command(
     key: Key = None,
     json: _outputs.Json = None,
 ) -> None:
-    """Let the stream of new inputs go on. Status 0: like the reference so far, 1: changed, 2: could not tell."""
+    """Add new inputs to the stream. Exit status 0: like the reference so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
     outputs = _outputs.Outputs(json, inputs=(batch, *_files_of(folder)))
@@ -200,7 +213,7 @@ def update_command(
 @monitor.command("history")
 def history_command(
     folder: Folder,
-    last: Annotated[int, typer.Option(help="So many checks and updates.")] = 20,
+    last: Annotated[int, typer.Option(help="Number of checks and updates to print.")] = 20,
     json: _outputs.Json = None,
 ) -> None:
     """Print earlier checks and updates."""
@@ -214,24 +227,24 @@ def history_command(
 
 @monitor.command("acknowledge")
 def acknowledge_command(folder: Folder) -> None:
-    """Say that alarms were seen: evidence of checks and of the stream starts anew."""
+    """Acknowledge alarms, and restart the evidence of checks and of the stream."""
     from shesha.drift import DriftMonitor
 
     DriftMonitor.load(folder).acknowledge()
-    typer.echo(f"{folder}: evidence starts anew")
+    typer.echo(f"{folder}: evidence restarts")
 
 
 @monitor.command("serve")
 def serve_command(
     folder: Folder,
-    port: Annotated[int, typer.Option(help="0: any free one.")] = 9108,
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 for all the network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 means any free port.")] = 9108,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for the whole network.")] = "127.0.0.1",
 ) -> None:
-    """Serve gauges for Prometheus under /metrics, and a page for people. Ctrl-C ends it."""
+    """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C."""
     from shesha.drift.serving import server
 
     with server(folder, host, port) as found:
-        typer.echo(f"{found.url} and {found.url}metrics; Ctrl-C ends it")
+        typer.echo(f"{found.url} and {found.url}metrics; press Ctrl-C to stop")
         try:
             found.serve_forever()
         except KeyboardInterrupt:
@@ -261,7 +274,7 @@ def _refuse_with_model(**options: Any) -> None:
 
 
 def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
-    """Read the one matrix of a file."""
+    """Read the only matrix of a file."""
     found = _inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(found) != 1:
         raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
@@ -269,13 +282,13 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
-    """Read matrices: each of a stack is one."""
+    """Read matrices; each of a stack counts as one."""
     found = _inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(found.values())
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """Return what a monitor keeps, which no output may replace."""
+    """Return the files of a monitor, which no output may replace."""
     return sorted(folder.iterdir()) if folder.is_dir() else [folder]
 
 
@@ -283,5 +296,5 @@ def _pairs(about: list[str] | None) -> dict[str, str]:
     pairs = [one.partition("=") for one in about or ()]
     for name, equals, _ in pairs:
         if not name or not equals:
-            raise ValueError(f"--about must read NAME=TEXT, got {name!r}")
+            raise ValueError(f"--about must be NAME=TEXT, got {name!r}")
     return {name: text for name, _, text in pairs}

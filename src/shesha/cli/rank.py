@@ -13,16 +13,16 @@ from shesha.cli import _design_options, _inputs, _outputs
 def rank_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL...", show_default=False, help="Files of models: each array in them is one."),
+        typer.Argument(metavar="MODEL...", show_default=False, help="Files of models; each array is one model."),
     ],
     data: Annotated[
         list[Path],
-        typer.Option("--data", metavar="FILE", help="File of the data: each array is a subject (may be repeated)."),
+        typer.Option("--data", metavar="FILE", help="File of data; each array is a subject (may be repeated)."),
     ],
-    measure: Annotated[str, typer.Option(help="How close a model comes: a name of `shesha measures`.")] = "RSA",
-    key: Annotated[list[str] | None, typer.Option(help="Array of the models to rank (may be repeated).")] = None,
+    measure: Annotated[str, typer.Option(help="Similarity of model and data: a name from `shesha measures`.")] = "RSA",
+    key: Annotated[list[str] | None, typer.Option(help="Model array to rank (may be repeated).")] = None,
     data_key: Annotated[
-        list[str] | None, typer.Option(help="Array of the data to take as a subject (may be repeated).")
+        list[str] | None, typer.Option(help="Data array to use as a subject (may be repeated).")
     ] = None,
     rdm: _inputs.Distances = False,
     blocks: _design_options.Blocks = None,
@@ -30,16 +30,18 @@ def rank_command(
     resamples: Annotated[
         int | None, typer.Option(help="Resamples of the rows; default: 1,000 for distances, else 200.")
     ] = None,
-    permutations: Annotated[int, typer.Option(help="Permutations for p-values against chance.")] = 200,
+    permutations: Annotated[int, typer.Option(help="Number of permutations for p-values against chance.")] = 200,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     layer_axis: _inputs.LayerAxis = "guess",
     by_position: _inputs.ByPosition = False,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[Path | None, typer.Option(help="Write bars with the noise ceiling to this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of bars with the noise ceiling to this file.")
+    ] = None,
     html: _outputs.Html = None,
 ) -> None:
-    """Rank models by how well they explain data: ties, intervals, noise ceiling, weights, shares of the variance."""
+    """Rank models by how well they explain data, with ties, intervals, noise ceiling, weights and variance shares."""
     from shesha.ranking import rank_models
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))

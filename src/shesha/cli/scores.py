@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def scores_command(
     name: Annotated[str | None, typer.Argument(help="A score or descriptor by any name; default: list all.")] = None,
 ) -> None:
-    """List the scores of one representation, or tell what one means and does not, what leaves it alone and needs."""
+    """List the scores of one representation, or describe one: its meaning, limits, invariances and requirements."""
     from shesha import descriptors, stability
     from shesha.support import spelling as spelling
 
@@ -38,5 +38,5 @@ def _overview(every: list[Variant | Descriptor]) -> str:
     n_stability = sum(isinstance(one, Variant) for one in every)
     stability, others = told[1 : n_stability + 1], told[n_stability + 1 :]
     return "\n".join(
-        [told[0], "stability", *stability, "descriptors", *others, "", "shesha scores NAME tells more of one."]
+        [told[0], "stability", *stability, "descriptors", *others, "", "shesha scores NAME describes one."]
     )

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 study = typer.Typer(
     name="study",
-    help="Experiments of the papers and our own, compared with the published numbers.",
+    help="Repeat experiments of the papers, and compare with the published numbers.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-OutFolder = Annotated[Path, typer.Option(help="Folder of the results; what is there is kept.")]
+OutFolder = Annotated[Path, typer.Option(help="Folder of the results; existing results are kept.")]
 _DEFAULT = Path("studies")
 _INCOMPLETE = 1
 
@@ -36,7 +36,7 @@ def _names(incomplete: str) -> list[str]:
 
 @study.command("list")
 def list_command() -> None:
-    """Name the studies, what each repeats, and what it asks."""
+    """List the studies, with the experiment that each repeats and its question."""
     from shesha.report import wrap
     from shesha.studies import studies
     from shesha.studies.registry import NOT_INSTALLED
@@ -56,18 +56,20 @@ def run_command(
             help="Names, 'all', or your own module:name or file.py:name.", metavar="NAME...", autocompletion=_names
         ),
     ],
-    quick: Annotated[bool, typer.Option(help="Few cells: under two minutes on two cores.")] = False,
+    quick: Annotated[bool, typer.Option(help="Compute few cells: under two minutes on two cores.")] = False,
     out: OutFolder = _DEFAULT,
-    workers: Annotated[int | None, typer.Option(help="Processes of this machine; default: one per core.")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, instead.")] = None,
-    again: Annotated[bool, typer.Option("--again/--only-missing", help="Compute anew what is there.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again/--only-missing", help="Recompute existing cells.")] = False,
     where: Annotated[
         list[str] | None,
         typer.Option(help="Only cells with this value of a parameter; repeatable.", metavar="NAME=VALUE"),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="Also write page.html, one file with its pictures.")] = False,
 ) -> None:
-    """Compute what is missing, and write a table, pictures and a page; rerun to resume.
+    """Compute missing cells, and write a table, pictures and a page; rerun to resume.
 
     Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
     """
@@ -96,13 +98,13 @@ def run_command(
 
 @contextmanager
 def _explain_resume(out: Path) -> Iterator[None]:
-    """Say after Ctrl-C how to go on."""
+    """Print how to resume after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
         typer.echo(
-            f"shesha: what is computed is kept in {out}: the same command goes on from there (without --again), and "
-            f"`shesha study page NAME --out {out}` shows what is there",
+            f"shesha: finished cells are in {out}; rerun the same command without --again to resume, or use `shesha "
+            f"study page NAME --out {out}` to see the results so far",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -121,7 +123,7 @@ def page_command(
     out: OutFolder = _DEFAULT,
     html: _outputs.Html = None,
 ) -> None:
-    """Write the page of the rows that are there, and print where."""
+    """Write the page of the existing rows, and print its path."""
     from shesha.studies import write_page
     from shesha.studies.html import study_page
     from shesha.studies.running import found_of
@@ -139,7 +141,7 @@ def page_command(
 
 @study.command("index")
 def index_command(out: OutFolder = _DEFAULT) -> None:
-    """Write one page of every published number and ours, from the studies that were run, and print its path."""
+    """Write a page of all published numbers and ours, from the finished studies, and print its path."""
     from shesha.studies import write_index
 
     typer.echo(str(write_index(out)))

@@ -1,4 +1,4 @@
-"""Coherence of shifts: do the rows of a group move together, away from the controls, beyond chance?
+"""Coherence of shifts: whether the rows of a group move together, away from the controls, more than by chance.
 
 The same number serves single cells (perturbed cells against controls) and steering (activations of one class against
 those of another, or paired differences).

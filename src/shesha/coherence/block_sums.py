@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 
 
 class Parts:
-    """Rows by group and block, with sums over them and values spread to them."""
+    """Rows by group and block, with sums over them and values assigned to them."""
 
     def __init__(self, rows: RowPieces, layout: Layout, *, centred: bool) -> None:
         self.rows, self.layout, self.centred = rows, layout, centred
@@ -30,7 +30,7 @@ class Parts:
         return np.asarray(self.rows.sums(self.layout.control_block, n_blocks)[0] / np.maximum(counts, 1)[:, None])
 
     def row_sums(self, weights: Matrix | None = None) -> NDArray[np.float64]:
-        """Weighted sums of the rows of each part, less their reference: (k, n_groups, n_blocks, n_features).
+        """Weighted sums of the rows of each part minus their reference: (k, n_groups, n_blocks, n_features).
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Parts:
         return sums
 
     def products(self, *vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row, less its reference, with vectors of its group or part: (k, n).
+        """Inner products of each row minus its reference with vectors of its group or part: (k, n).
 
         Parameters
         ----------
@@ -60,14 +60,14 @@ class Parts:
         )
 
     def squared_lengths(self) -> Vector:
-        """Squared length of each row less its reference; NaN outside all groups."""
+        """Squared length of each row minus its reference; NaN outside all groups."""
         on_block = np.broadcast_to(self.references, (*self.shape, self.rows.shape[1]))
         along = self.rows.products(self.code, on_block.reshape(-1, 1, self.rows.shape[1]))[:, 0]
         reference = self.spread_to_rows((self.references**2).sum(axis=1)[None])
         return np.maximum(0.0, self.rows.squared_lengths() - 2 * along + reference)
 
     def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
-        """Spread values of groups, (n_groups,), or of parts to the rows; NaN outside all groups."""
+        """Assign values of groups, (n_groups,), or of parts to their rows; NaN outside all groups."""
         shaped = numbers[:, None] if numbers.ndim == 1 else numbers
         return np.append(np.broadcast_to(shaped, self.shape).ravel(), np.nan)[self.code]
 

@@ -12,11 +12,11 @@ from shesha.coherence.row_chunks import RowPieces
 from shesha.support.types import Index, Mask, Matrix, Vector
 
 _ENTRIES = 1 << 24
-"""Most entries of the controls that are held; of more controls, evenly spaced ones."""
+"""Maximum number of stored entries; if the controls have more, evenly spaced ones are stored."""
 _HELD = 4096
-"""Fewest rows that are held, if there are so many."""
+"""Minimum number of stored rows, if there are as many."""
 _SPANNED = 2048
-"""The same with more features than rows; coordinates in the span of the rows then replace the features."""
+"""Minimum with more features than rows, where coordinates in the span of the rows replace the features."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Pool:
 
 
 def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
-    """Hold enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
+    """Store enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
 
 
 def _span_coordinates(taken: Any) -> Matrix:
-    """Coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
+    """Return coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
     gram = taken @ taken.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)

@@ -44,7 +44,7 @@ def coherence_by_group(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> CoherenceTable:
-    """Test whether the rows of each group move together, away from the controls, beyond chance.
+    """Test whether the rows of each group move together, away from the controls, more than by chance.
 
     The shift of a row is its place less the mean of the controls. Small groups look coherent and strong without any
     effect. Each group is therefore compared with null groups of its size, drawn from the controls. The remaining
@@ -207,7 +207,7 @@ def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
         notes.append(
             f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls. Null groups "
             "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
-            "shuffled instead, as with null='pooled' (whole units, if each belongs to one group)"
+            "shuffled instead, as with null='pooled' (whole units if each belongs to one group)"
         )
     if found.unit is not None and "unit" not in drawn.exchanged:
         notes.append(

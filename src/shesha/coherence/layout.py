@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.support.types import Index, Mask
 
 FEWEST_CONTROLS = 5
-"""Fewest controls of a reference."""
+"""Smallest number of controls of a reference."""
 LARGE = 0.15
 """Size of a group, as a share of the controls, above which labels are shuffled instead."""
 
@@ -28,7 +28,7 @@ class Layout:
     block: Index
     """Block of each row; 0 for all rows without blocks."""
     unit: Index | None
-    """Unit of each row (a guide, a donor), if rows were sampled in units."""
+    """Unit of each row (such as a guide or a donor), if rows were sampled in units."""
     excluded: dict[str, str]
     """Groups that are not scored, with reasons."""
     control: str

@@ -32,7 +32,7 @@ def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
 
 
 def nearest_control_shifts(rows: Matrix, controls: Matrix, k: int) -> Matrix:
-    """Each row less the mean of its k nearest controls."""
+    """Each row minus the mean of its k nearest controls."""
     near = nearest_controls(rows, controls, min(k, len(controls)))
     return rows - _means(controls, near)
 
@@ -47,14 +47,14 @@ def _means(controls: Matrix, near: Index) -> Matrix:
 
 @dataclass(frozen=True)
 class MatchedPool:
-    """Controls with their nearest others, enough that k remain without a null group."""
+    """Controls with their nearest other controls; at least k remain after a null group is removed."""
 
     pool: Pool
     near: Index
     """Nearest first, without the row itself: (n, more than k)."""
     k: int
     means: Matrix
-    """Of the first k."""
+    """Sum over the first k."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
@@ -97,7 +97,7 @@ class MatchedPool:
 
 
 def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
-    """Score one null group against the nearest controls of its rows; arguments as for `members`."""
+    """Score one null group relative to the nearest controls of its rows; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
     for one, own, left in zip(pools, chosen, apart, strict=True):
         if len(own):

@@ -1,4 +1,4 @@
-"""Null groups for each group: which rows may replace it, and their scores."""
+"""Null groups for each group, and their scores."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
 
 
 def _all_groups(one: Pool, n: int, n_draws: int) -> list[Chosen] | None:
-    """Every null group of n rows of a pool, if there are no more than requested."""
+    """All null groups of n rows of a pool, if there are at most as many as requested."""
     if comb(len(one), n) > n_draws + 1:
         return None
     found = [np.array(chosen) for chosen in combinations(range(len(one)), n)]

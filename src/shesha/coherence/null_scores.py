@@ -22,13 +22,13 @@ class Tally:
     n: int = 0
     directed: int = 0
     square: float = 0.0
-    """Of the lengths of the shifts."""
+    """Sum of the squared lengths of the shifts."""
     noise: float = 0.0
     """Contribution of the references' error to the squared magnitude, times n squared."""
 
     @classmethod
     def empty(cls, n_features: int) -> Tally:
-        """Return one without rows."""
+        """Return empty sums."""
         return cls(np.zeros(n_features), np.zeros(n_features))
 
     def add(self, members: Matrix, squared: Vector, total: Vector, reference: Vector, noise: float) -> None:
@@ -56,7 +56,7 @@ class Tally:
 
 
 def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
-    """Reference of a null group, corrected so that its shifts vary like those of a real group.
+    """Reference of a null group, corrected so that its shifts vary as much as those of a real group.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
     1/n + 1/N. Moving the reference towards the fake's mean by the root of their ratio makes up for it, exactly where
@@ -107,7 +107,7 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
 
 
 def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector, Vector]:
-    """Sums of unit shifts, of shifts, of those with a direction, of squared lengths, for stretches of one pool."""
+    """Sums of unit shifts, shifts, shifts with a direction and squared lengths, for stretches of one pool."""
     order = rng.permutation(len(pool))
     order = np.append(order, order[: sizes.max()])
     rows = pool.rows[order]
@@ -136,7 +136,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
 
 
 def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vector, noise: Vector, n: Index) -> Matrix:
-    """Mean cosine, pairwise cosine, magnitude, magnitude in units of its noise; NaN without a direction."""
+    """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a direction."""
     length = np.linalg.norm(shifts, axis=-1)
     known = np.where(directed > 1, directed, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -16,7 +16,7 @@ from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 
 _ENTRIES = 1 << 23
-"""Entries of a dense piece (64 MiB); of a sparse one, as many rows as a hundred times that would hold."""
+"""Entries of a dense piece (64 MiB); a sparse piece has as many rows as a hundred times that number would hold."""
 _SPARSE_ROWS = 4_000
 
 
@@ -67,7 +67,7 @@ class RowPieces:
         return block
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
-        """Yield the first row of each piece, and its rows, less the origin if they are dense."""
+        """Yield the first row number of each piece and its rows, minus the origin if they are dense."""
         if self._only is not None:
             yield 0, self._only
             return
@@ -88,7 +88,7 @@ class RowPieces:
         return out
 
     def sums(self, codes: Index, n_codes: int, weights: Matrix | None = None) -> NDArray[np.float64]:
-        """Sum the rows of each code, weighted: (k, n_codes, n_features), k sets of weights.
+        """Sum the rows of each code with k sets of weights: (k, n_codes, n_features).
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class RowPieces:
         return out
 
     def products(self, codes: Index, vectors: NDArray[np.float64]) -> Matrix:
-        """Inner products of each row with the vectors of its code: (n, k); NaN for rows of a negative code.
+        """Inner products of each row with the vectors of its code: (n, k); NaN for rows with a negative code.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class RowPieces:
         return out
 
     def take(self, rows: Index) -> Any:
-        """Return some rows, in the order of their numbers: an array less the origin, or a sparse matrix."""
+        """Return some rows, in the order of their numbers: an array minus the origin, or a sparse matrix."""
         parts = []
         for start, block in self.pieces():
             here = rows[(rows >= start) & (rows < start + block.shape[0])] - start

@@ -16,7 +16,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 
 
 def links(groups: Sequence[Coherence], drawn: Fakes) -> tuple[Link, ...]:
-    """Correlate magnitude and coherence (plain and unbiased) over the groups, and over null groups of the same sizes.
+    """Correlate magnitude and coherence (plain and unbiased) over groups, and over null groups of the same sizes.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _link(
 
 
 def _spearman(a: Matrix, b: Matrix) -> Vector:
-    """Rank correlation of each line of two tables."""
+    """Rank correlation of corresponding lines of two tables."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(one, axis=1) for one in (a, b)]

@@ -14,11 +14,11 @@ class Shifts:
     mean: Matrix
     """Mean shift of each group."""
     size: Vector
-    """Its length; NaN without a direction."""
+    """Length of the mean shift; NaN without a direction."""
     inverse: Vector
-    """One over the length of each row's shift; 0 without a direction."""
+    """Inverse length of each row's shift; 0 without a direction."""
     cosine: Vector
-    """Of each row, to the mean shift."""
+    """Cosine of each row with the mean shift."""
     units: Matrix
     """Sum of the unit shifts of each group."""
     directed: Vector

@@ -26,7 +26,7 @@ def coherence(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Coherence:
-    """Test whether these rows move together, away from the controls, beyond chance.
+    """Test whether rows move together, away from the controls, more than by chance.
 
     Parameters
     ----------

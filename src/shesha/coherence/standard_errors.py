@@ -14,11 +14,11 @@ from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 
 _HELD_CONTROLS = 4096
-"""Most controls used for the error of their mean; of more, evenly spaced ones."""
+"""Maximum number of controls for the error of their mean; if there are more, evenly spaced ones are used."""
 
 
 def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray[np.float64]]:
-    """Return variances of both scores from the rows of each group, units less one, and slopes.
+    """Return variances of both scores from the rows of each group, the number of units minus one, and slopes.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _slopes(parts: Parts, shifts: Shifts, across: Matrix, along: Matrix) -> NDAr
 
 
 def _variances(parts: Parts, values: Matrix) -> tuple[Matrix, Vector]:
-    """Variance of a mean of values over each group; values of a unit add up before they are squared."""
+    """Variance of a mean of values over each group; values of a unit are summed before squaring."""
     group, values, n_groups = parts.group, values[:, parts.inside], parts.shape[0]
     if parts.layout.unit is not None:
         codes, own = np.unique(np.stack([group, parts.layout.unit[parts.inside]]), axis=1, return_inverse=True)
@@ -107,7 +107,7 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
 
 
 def _variance_of_mean(values: Matrix, unit: Index | None, held: Index, n: int) -> Vector:
-    """Variance of the mean of n rows from the deviations of those held, one column per group."""
+    """Variance of the mean of n rows from the deviations of the stored rows, one column per group."""
     if unit is not None:
         codes, own = np.unique(unit[held], return_inverse=True)
         if len(codes) > 1:

@@ -40,7 +40,7 @@ class UnitDraws:
         return any(self.own)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
-        """Score every choice of units, if there are no more than draws, or draws of them."""
+        """Score all choices of units if there are at most as many as draws, otherwise random ones."""
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._ways(n_draws)
@@ -60,7 +60,7 @@ class UnitDraws:
         )
 
     def _ways(self, n_draws: int) -> list[Index] | None:
-        """Every choice of units but the real one, of a single block, if there are no more than draws."""
+        """All choices of units of a single block except the real one, if there are at most as many as draws."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.shuffled:
             return None
@@ -80,7 +80,7 @@ class UnitDraws:
 
 
 def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
-    """Find the units that may replace a group, cut to the sizes of its units.
+    """Find the units that may replace a group, truncated to the sizes of its units.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
 
 
 def large_by_units(layout: Layout) -> Mask:
-    """Groups that have more units, in any block, than a share of those of the controls."""
+    """Groups that have more units in any block than a share of the controls' units."""
     assert layout.unit is not None
     found = np.zeros(layout.n_groups, dtype=bool)
     for block in range(layout.n_blocks):

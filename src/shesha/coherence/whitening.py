@@ -10,7 +10,7 @@ from shesha.support.types import Matrix
 
 
 def whitening_matrix(centred: Matrix, shrinkage: float | None) -> tuple[Matrix, float]:
-    """Return the inverse root of the shrunk covariance, (d, d), and the share of the identity in it.
+    """Return the inverse square root of the shrunk covariance, (d, d), and the share of the identity in it.
 
     Parameters
     ----------

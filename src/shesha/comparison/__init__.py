@@ -1,4 +1,4 @@
-"""Comparing representations: two of them, every pair of several, every layer with every layer."""
+"""Comparison of representations: two, all pairs of several, or all pairs of layers of two models."""
 
 from shesha.comparison.ceiling import noise_ceiling
 from shesha.comparison.compare import compare

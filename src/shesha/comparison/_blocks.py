@@ -25,28 +25,28 @@ from shesha.runs import Job, Meter, ResultStore
 from shesha.support.types import Vector
 
 CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
-"""What the store calls comparisons, those that were lost with their worker or file (the next run tries them), and
+"""Names in the store for comparisons, for those lost with their worker or file (which the next run retries), and for
 those with the scores of their draws."""
 BLOCK = 16
-"""Most representations on either side of a block."""
+"""Maximum number of representations on either side of a block."""
 _SMALLEST = 4
-"""Fewer than this are not worth the views that are made for them again and again, unless comparing is costly."""
+"""Smaller blocks would compute the same views too often, unless comparing is costly."""
 _SECONDS = 20.0
-"""Blocks take about this long, so that little is lost when a run is killed."""
+"""Time per block, short so that little is lost if a run is killed."""
 _PER_PAIR = 0.02
-"""Rough seconds for one pair of 1,000 rows, growing with their square."""
+"""Approximate seconds for one pair of 1,000 rows, growing with the square of the rows."""
 
 _DRAWS_PER_VALUE = 20
-"""Rough number of draws that take as long as one comparison with its views."""
+"""Approximate number of draws that take as long as one comparison with its views."""
 
 
 class Found(NamedTuple):
-    """What a comparison gave; plain values, as the store keeps them."""
+    """The result of a comparison, as plain values for the store."""
 
     value: float | None
     seconds: float
     reason: str
-    """Why there is no value, or a note on the value."""
+    """Reason for a missing value, or a note on the value."""
     low: float | None = None
     high: float | None = None
     draws: str = ""
@@ -54,7 +54,7 @@ class Found(NamedTuple):
 
     @classmethod
     def build(cls, score: Score, draws: Vector | None = None) -> Found:
-        """Keep what a score says, and its draws."""
+        """Store a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
         value = score.value if score.has_value else None
@@ -78,18 +78,18 @@ class Cell:
     second: str
     found: Found
     lost: bool = False
-    """Whether the reason lies outside of the data."""
+    """Whether the reason is unrelated to the data."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Measures that look at the same view, and the pairs that each compares: what one worker does at a time."""
+    """One task of a worker: measures of the same view, with the pairs that each compares."""
 
     group: Group
     places: Mapping[str, Place]
-    """Of the contents that the pairs name by their fingerprints."""
+    """Sources of the contents, which the pairs name by their fingerprints."""
     room: int
-    """Memory for the views; half as much for the representations."""
+    """Memory for the views; representations may use half as much."""
     calibration: Calibration | None = None
 
     @property
@@ -98,13 +98,13 @@ class Block:
         return sum(map(len, self.group.pairs))
 
     def lost(self, reason: str) -> list[Cell]:
-        """Return the comparisons as lost."""
+        """Return the comparisons, marked as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
         return [Cell(one.name, *pair, Found(None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
 
 
 def compare_block(block: Block) -> tuple[list[Cell], float]:
-    """Compare the pairs, and tell the seconds that it took; what cannot be read costs its own pairs alone."""
+    """Compare the pairs and measure the time; an unreadable representation affects its own pairs only."""
     start = time.perf_counter()
     sources, unreadable = _recent.load(block.places, block.room // 2)
     cells = []
@@ -122,7 +122,7 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
 
 
 def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterator[Cell]:
-    """Yield the comparisons, with draws and intervals where they are asked for."""
+    """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for one in engine.run([group], sources, {}, block.room):
             yield Cell(one.score.measure, one.first, one.second, Found.build(one.score))
@@ -138,7 +138,7 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
 
 @dataclass
 class Comparisons:
-    """The plan of a run: blocks of pairs whose values the store does not hold yet."""
+    """The plan of a run: blocks of pairs that are not in the store yet."""
 
     store: ResultStore
     groups: Sequence[Group]
@@ -151,10 +151,10 @@ class Comparisons:
     meter: Meter
     calibration: Calibration | None = None
     found: dict[str, dict[Pair, Found]] = field(init=False)
-    """By measure and pair: what the store held, and what has been compared since."""
+    """Stored and new comparisons, by measure and pair."""
 
     def __post_init__(self) -> None:
-        """Read what earlier runs have compared, and count what is left."""
+        """Read the comparisons of earlier runs, and count the remaining ones."""
         self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
         for group in self.groups:
             done = (self.found[measure.name] for measure in group.measures)
@@ -165,7 +165,7 @@ class Comparisons:
 
     @cached_property
     def _prefixes(self) -> dict[str, str]:
-        """What keys begin with, by measure: its name with the options that differ from its defaults, its version."""
+        """Prefix of the keys of each measure: its name, the options that differ from its defaults, and its version."""
         found = {}
         null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
         for one in (measure for group in self.groups for measure in group.measures):
@@ -199,7 +199,7 @@ class Comparisons:
                 yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
 
     def _cut(self, group: Group) -> Iterator[tuple[tuple[Pair, ...], ...]]:
-        """Yield the pairs that are left, block by block, for each measure."""
+        """Yield the remaining pairs, block by block, for each measure."""
         side = self._side(group)
         block_of = {name: number // side for number, name in enumerate(self.places)}
         blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
@@ -214,7 +214,7 @@ class Comparisons:
             yield tuple(map(tuple, blocks[corner]))
 
     def _side(self, group: Group) -> int:
-        """Number of representations on a side of a block: bounded by memory, time, and enough blocks for all."""
+        """Number of representations on a side of a block, limited by memory, time and the number of workers."""
         if any(measure.cost == "more" for measure in group.measures):
             return 1
         by_memory = self.room // (4 * max(map(array_bytes, self.shapes.values())))
@@ -233,7 +233,7 @@ class Comparisons:
         return next(self._blocks, None)
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Write the comparisons of a block, all or nothing."""
+        """Write the comparisons of a block in one transaction."""
         cells, seconds = result
         self._keep(cells)
         return float(seconds)

@@ -15,18 +15,18 @@ from shesha.results import PairScore, Score
 from shesha.support.types import Index, Vector
 
 Step = PairScore | None
-"""A score, or None: a piece of the work towards one."""
+"""A score, or None for a step of the work."""
 Nulls = dict[tuple[str, Pair], Vector]
-"""By measure and pair: the observed score, then that of each draw."""
+"""The observed score, then that of each draw, by measure and pair."""
 OrdersOf = Callable[[Pair], Sequence[Index]]
-_NOT_INPUTS = "no interval, no chance level: the rows compared are tokens or positions, not inputs"
+_NOT_INPUTS = "no interval and no chance level: the compared rows are tokens or positions, not inputs"
 _BEFORE_BOTH = "interrupted before its interval and chance level were known"
 _BEFORE_INTERVAL = "interrupted before its interval was known"
 _BEFORE_CHANCE = "interrupted before its chance level was known"
 
 
 def n_steps(groups: Sequence[Group], evidence: Evidence) -> int:
-    """Count what `run` yields."""
+    """Return the number of items that `run` yields."""
     return sum(_n_steps(group, group.all_pairs, evidence) for group in groups)
 
 
@@ -41,7 +41,7 @@ def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
 def run(
     groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence, nulls: Nulls
 ) -> Iterator[Step]:
-    """Yield the scores as they grow, and None for each draw between them; the draws are put into `nulls`.
+    """Yield scores as they are completed, and None for each draw between them; store the draws in `nulls`.
 
     A later score of a measure and pair replaces the earlier one; so whoever stops in between keeps what was known,
     with a note of what is missing.
@@ -58,7 +58,7 @@ def run(
 def run_pairs(
     group: Group, sources: Sources, evidence: Evidence, orders_of: OrdersOf, nulls: Nulls, budget: int
 ) -> Iterator[PairScore]:
-    """Yield the finished scores of a group, each pair beside orders of its own; the draws are put into `nulls`."""
+    """Yield the finished scores of a group, each pair with its own permutations; store the draws in `nulls`."""
     finished = {}
     for stretch in stretches([group], sources, {}, budget):
         for step in _steps(stretch, evidence, nulls, orders_of):
@@ -133,7 +133,7 @@ def _add_chances(
     evidence: Evidence,
     nulls: Nulls,
 ) -> Generator[None, None, list[Score]]:
-    """Go through the draws once for all measures; a draw is a step of each."""
+    """Pass over the draws once for all measures."""
     known = [scores[measure.name] for measure in measures]
     draws = []
     try:

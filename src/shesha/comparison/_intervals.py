@@ -8,14 +8,14 @@ from scipy.stats import t
 from shesha.support.types import Index, Vector
 
 N_SUBSETS = 50
-"""Subsets behind an interval: its width then varies by a tenth with the seed, and twice as many cover no better."""
+"""Subsets per interval: its width varies by a tenth between seeds, and twice as many do not improve coverage."""
 LEFT_OUT = 0.2
-"""Share of the rows that a subset leaves out: many, so that scores of neighbours and ranks vary smoothly, yet few
-enough that scores which depend on rows per feature stay near those of all rows."""
+"""Share of the rows that a subset leaves out: large enough that scores of neighbours and ranks vary smoothly, but so
+small that scores which depend on rows per feature stay close to those of all rows."""
 
 
 FEWEST_CLUSTERS = 5
-"""Groups below which leaving out one leaves out more than a fifth: no interval."""
+"""Smallest number of groups for an interval: with fewer, leaving out one leaves out more than a fifth."""
 
 
 def draw_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
@@ -29,7 +29,7 @@ def draw_clusters(clusters: Index, rng: np.random.Generator) -> tuple[Index, ...
 
 
 def n_kept(n: int) -> int:
-    """How many of n rows or clusters a subset keeps."""
+    """Number of n rows or clusters in a subset."""
     return n - max(1, round(LEFT_OUT * n))
 
 
@@ -42,7 +42,7 @@ def interval(
     *,
     clustered: bool = False,
 ) -> tuple[float, float]:
-    """Return the interval around a value, from its scores on subsets of `shares` = (m rows, of n), or m clusters of n.
+    """Return the interval around a value, from its scores on subsets of m of n rows or clusters: `shares` = (m, n).
 
     The delete-d jackknife: scores on m of n rows vary by (n - m) / m of the variance that samples of n rows have.
     Student's t allows for the number of subsets; subsets of few clusters say no more than so many clusters do.

@@ -25,20 +25,20 @@ from shesha.support.warnings import CalibrationWarning, warn
 
 
 def calibrated_code() -> list[Any]:
-    """Return what draws and intervals are computed by, besides the measures."""
+    """Return the settings of draws and intervals, apart from the measures."""
     return [JointPermutations, side_by_side, Evidence, interval]
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is added to each score: the same draws for all pairs, and subsets of the rows for intervals."""
+    """Additions to each score: the same draws for all pairs, and subsets of the rows for intervals."""
 
     evidence: Evidence
     joint: JointPermutations
 
     @property
     def key(self) -> str:
-        """Names all that stored draws and intervals depend on besides the data and the measure."""
+        """Key of everything on which stored draws and intervals depend, besides the data and the measure."""
         code = version_of_code(*calibrated_code(), follow=(*FOLLOWED, "calibration"))
         return f"{self.joint.key} {self.evidence.confidence:g} {code}"
 
@@ -48,7 +48,7 @@ class Calibration:
         measures: Sequence[Measure],
         draws: Mapping[tuple[str, tuple[str, str]], Vector],
     ) -> list[PairScore]:
-        """Write chance levels into scores, with p-values corrected for the pairs of each measure."""
+        """Add chance levels to scores, with p-values corrected for the pairs of each measure."""
         found = []
         for measure in measures:
             family = []
@@ -66,7 +66,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Request:
-    """What `compare_all` is asked to add to each score."""
+    """The additions to each score that `compare_all` was asked for."""
 
     n_permutations: int
     alpha: float
@@ -75,7 +75,7 @@ class Request:
     seed: int
 
     def draw(self, known: Mapping[str, Known]) -> Calibration:
-        """Check the design against the representations, warn where rows depend on one another, and draw."""
+        """Check the design, warn if rows depend on one another, and draw permutations."""
         sides = list(known.values())
         design = cast(Design, labels_in_order((one.names for one in sides), self.design))
         found = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
@@ -87,7 +87,7 @@ class Request:
 
 
 def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
-    """Check what is asked for."""
+    """Check the request."""
     check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if confidence is not None:
@@ -96,7 +96,7 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
 
 
 def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
-    """Warn of measures that chance brings to their best value, and name a pair for which it does."""
+    """Warn of measures for which unrelated data reach the best value, and name a pair."""
     told: set[str] = set()
     for one in scores:
         score = one.score

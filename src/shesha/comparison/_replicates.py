@@ -53,14 +53,14 @@ class Repeats:
 
     @cached_property
     def means(self) -> tuple[Representation, ...]:
-        """The mean of all, then that of all but each."""
+        """The mean of all, then the mean without each repeat."""
         if all(one.has_distances_only for one in self.sources):
             return tuple(
                 Representation.build(Rdm(mean))
                 for mean in _leave_one_out_means([s.distances.condensed for s in self.sources])
             )
         if len({one.shape for one in self.sources}) > 1 or any(one.has_distances_only for one in self.sources):
-            raise NotEstimable("repeats of unequal widths have no mean that this measure looks at")
+            raise NotEstimable("repeats of unequal widths have no mean in terms of this measure's view")
         precision = max(one.precision for one in self.sources)
         return tuple(
             Representation(mean, precision) for mean in _leave_one_out_means([one.rows for one in self.sources])
@@ -73,7 +73,7 @@ class Repeats:
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
-    """Yield the mean of all, then that of all but each."""
+    """Yield the mean of all, then the mean without each repeat."""
     yield np.mean(arrays, axis=0)
     for k in range(len(arrays)):
         yield np.mean([one for j, one in enumerate(arrays) if j != k], axis=0)
@@ -81,7 +81,7 @@ def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDAr
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What a measure gives for the repeats of one side alone."""
+    """Values of a measure for the repeats of one side alone."""
 
     left_out: tuple[float, ...]
     included: tuple[float, ...]
@@ -99,7 +99,7 @@ class Ceiling:
 
 
 def ceiling(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
-    """Compare the repeats with their means and with one another; `second`: as the second argument of the measure."""
+    """Compare the repeats with their means and with one another, as second argument of the measure if `second`."""
 
     def score(own: View, other: View) -> float:
         return measure.compare_views(other, own) if second else measure.compare_views(own, other)
@@ -118,7 +118,7 @@ def ceiling(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceil
 
 
 def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterator[View]:
-    """Yield the mean of all repeats, then that of all but each, as the measure sees it."""
+    """Yield the mean of all repeats, then the mean without each, in terms of the measure's view."""
     kind, options = measure.view_key
     for left_out in range(-1, len(views)):
         others = [view for k, view in enumerate(views) if k != left_out]
@@ -128,17 +128,20 @@ def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterato
 
 @dataclass(frozen=True)
 class Both:
-    """The two sides of a comparison, and the repeats of either."""
+    """The two sides of a comparison, and the repeats of each."""
 
     sides: tuple[Representation, Representation]
     repeats: tuple[Repeats | None, Repeats | None]
 
     @classmethod
     def build(cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]) -> Both:
-        """Check what was given: repeats of the first and of the second, None where there are none."""
+        """Check the repeats of the first and the second side; None means no repeats."""
         if not isinstance(given, tuple | list) or len(given) != len(sides) or all(one is None for one in given):
             got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-            raise TypeError(f"repeats must be a pair, of the first and of the second (one may be None), got {got}")
+            raise TypeError(
+                "repeats must be a pair: those of the first and of the second representation (one may be None), got "
+                f"{got}"
+            )
         first, second = (
             None if one is None else Repeats.build(one, f"repeats of {name}", side.n_rows)
             for one, name, side in zip(given, names, sides, strict=True)
@@ -146,7 +149,7 @@ class Both:
         return cls(sides, (first, second))
 
     def add_ceilings(self, group: Group, scores: Mapping[str, Score]) -> Iterator[Score]:
-        """Yield the scores of a group of measures with their ceilings, or with a note why there is none."""
+        """Yield the scores of a group of measures with their ceilings, or with a note on why there is none."""
         try:
             for measure in group.measures:
                 score = scores.get(measure.name)
@@ -172,7 +175,7 @@ class Both:
         return _write_ceilings(measure, over, replace(score, over_repeats=over, **_UNKNOWN), found)
 
     def _require_room(self, group: Group) -> None:
-        """Refuse what does not fit: views of all repeats, of two means and of both sides are there together."""
+        """Refuse views that do not fit in memory: those of all repeats, two means and both sides are held together."""
         held = [*self.sides, *(one for side in self.repeats if side for one in (*side.sources, *side.sources[:2]))]
         needs = [group.view_bytes(one) for one in held]
         need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
@@ -198,7 +201,7 @@ def _value(measure: Measure, a: Representation, b: Representation) -> float:
 
 
 def _write_ceilings(measure: Measure, over_repeats: float, score: Score, found: Sequence[Ceiling | None]) -> Score:
-    """Write ceilings and reliabilities into the score, and correct it where that means something."""
+    """Add ceilings and reliabilities to the score, and correct it for noise if that is meaningful."""
     known = [one for one in found if one is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
     if like_a_cosine or len(known) == 1:
@@ -206,7 +209,9 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, found: 
         lower, upper = (math.prod(ends) for ends in ([one.lower for one in known], [one.upper for one in known]))
         score = replace(score, ceiling_lower=lower, ceiling_upper=upper)
     if not like_a_cosine:
-        return add_note(score, "not corrected for noise: that takes a measure that is 1 for equal ones, and at most 1")
+        return add_note(
+            score, "not corrected for noise: this needs a measure with maximum 1 that is 1 for equal representations"
+        )
     first, second = (np.nan if one is None else one.reliability for one in found)
     score = replace(score, reliability_first=first, reliability_second=second)
     if min(one.reliability for one in known) <= 0:

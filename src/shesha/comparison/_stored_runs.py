@@ -24,7 +24,7 @@ from shesha.results import PairScore, Score
 from shesha.support import memory as memory
 
 _ARRAYS = ".arrays"
-"""Ends the name of the folder beside a store that holds arrays for its workers."""
+"""Suffix of the folder next to a store with arrays for its workers."""
 
 
 class Run:
@@ -60,11 +60,11 @@ class Run:
 
     @property
     def _uses_workers(self) -> bool:
-        """Whether the work is done by other processes."""
+        """Whether other processes do the work."""
         return self._scheduler is not None or (self._workers or 1) > 1
 
     def __call__(self, pairs_of: Callable[[Measure, list[str]], list[Pair]]) -> list[PairScore]:
-        """Compare; `pairs_of` says which pairs of names a measure compares."""
+        """Compare; `pairs_of` returns the pairs of names that a measure compares."""
         if self._uses_workers:
             require_importable(self._measures, self._workers, self._scheduler)
         with runs.open_for_writing(self._store) as store:
@@ -116,7 +116,7 @@ class Run:
         return plan.found
 
     def _contents(self, measure: Measure, pairs: Sequence[Pair], skipped: Mapping[Any, str]) -> tuple[Pair, ...]:
-        """Return the pairs of contents that a measure compares: each once, whatever names it has."""
+        """Return the pairs of contents that a measure compares, each once even if it has several names."""
         found: dict[Pair, None] = {}
         for first, second in pairs:
             a, b = self.index.known[first], self.index.known[second]
@@ -149,7 +149,7 @@ class Run:
         return replace(score, interval_low=cell.low, interval_high=cell.high)
 
     def _cell(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found]) -> Found | None:
-        """Return what is known of the contents of two names."""
+        """Return the comparison of the contents of two names, if it is known."""
         first, second = (self.index.known[name].fingerprint for name in pair)
         return found.get((first, second)) or (found.get((second, first)) if measure.symmetric else None)
 
@@ -159,7 +159,7 @@ class Run:
 
     @contextmanager
     def _places(self, known: Mapping[str, Known]) -> Iterator[dict[str, Any]]:
-        """Yield where the contents are; what only this process holds is written down for others."""
+        """Yield the sources of the contents; write arrays of this process to files for the others."""
         held = {name: one.place.source for name, one in known.items() if isinstance(one.place, Held)}
         places: dict[str, Any] = {name: one.place for name, one in known.items()}
         if not self._uses_workers or not held:
@@ -175,7 +175,7 @@ class Run:
 
 @contextmanager
 def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Make a folder for arrays: beside the store, which other machines see, or among the temporary files."""
+    """Make a folder for arrays: next to the store, if other machines must see it, or among the temporary files."""
     if store is None:
         with tempfile.TemporaryDirectory(prefix="shesha-") as place:
             yield Path(place)
@@ -191,7 +191,7 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 
 def _too_large(measures: Sequence[Measure], known: Mapping[str, Known]) -> dict[Any, str]:
-    """Find what would exceed the memory budget, by measure and shapes: many representations have one shape."""
+    """Find comparisons that would exceed the memory budget, by measure and shapes."""
     shapes = {one.shape: one.outline for one in known.values()}
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
@@ -202,7 +202,7 @@ def _too_large(measures: Sequence[Measure], known: Mapping[str, Known]) -> dict[
 
 
 def _require_comparable(index: Index) -> None:
-    """Refuse fewer than two representations, and such of different inputs."""
+    """Refuse fewer than two representations, and representations of different inputs."""
     if len(index.known) < 2:
         told = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
         raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{told}")

@@ -20,7 +20,7 @@ from shesha.views import Rdm
 def noise_ceiling(
     repeats: ArrayLike | Sequence[ArrayLike | Rdm], measure: Choice = "RSA", *, seed: Seed = 0
 ) -> NoiseCeiling:
-    """How similar to a noisy representation its own truth would be found.
+    """Estimate the score that the noise-free representation would reach with a noisy one.
 
     Where something was measured several times (runs, subjects), even a perfect model differs from single measurements
     by their noise. `lower` is the mean value of each repeat with the mean of the others: the truth would do better, as

@@ -120,7 +120,7 @@ def compare(
         Estimate measures of distances (RSA, RDM drift, distance correlation, RSMDiff with norm='frobenius') from so
         many random pairs of rows.
     error : float, optional
-        Sample as many rows and pairs as make this Monte-Carlo standard error.
+        Sample as many rows and pairs as make this Monte Carlo standard error.
     seed : int, Generator or None
         For measures that draw at random, and for permutations, subsets of the rows, folds and samples.
 
@@ -244,7 +244,7 @@ def _design(
 def _ask_width(
     steps: Iterator[PairScore], sides: Sequence[Representation], found: list[Doubt | None]
 ) -> Iterator[PairScore]:
-    """Pass the scores on; ask whether CKA is mostly chance while its views are there."""
+    """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
     for step in steps:
         if step.score.measure == "CKA":
             found.append(width_doubt(sides, step.score.value))
@@ -252,7 +252,7 @@ def _ask_width(
 
 
 def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
-    """Compare the values with what repeats allow; return whether Ctrl-C interrupted it."""
+    """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
     try:
         for group in track(work, len(work), "repeats"):
             scores.update((score.measure, score) for score in repeated.add_ceilings(group, scores))
@@ -262,14 +262,14 @@ def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str
 
 
 def require_calibrate(design: Design, permutations: ArrayLike | None) -> None:
-    """Refuse to say what may be exchanged where nothing is."""
+    """Refuse a design without calibration."""
     asked = [*nonempty_arguments(design), *(["permutations"] if permutations is not None else [])]
     if asked:
         raise ValueError(f"calibrate must be True with {' and '.join(asked)}, got False")
 
 
 def seed_measures(chosen: list[Measure], seed: Seed) -> list[Measure]:
-    """Give all measures that draw at random one seed, so that all representations meet the same choices."""
+    """Give all random measures one seed, so that they make the same choices for all representations."""
     # One number serves all: their draws are of different kinds, and it gives the same as a direct call.
     one = draw_seed(seed)
     return [measure.with_seed(one) for measure in chosen]
@@ -281,7 +281,7 @@ def require_same_rows(sources: dict[str, Representation]) -> None:
 
 
 def collect(steps: Iterator[calibrated.Step], total: int) -> tuple[list[PairScore], bool]:
-    """Take the scores as they come; Ctrl-C keeps what has come."""
+    """Collect the scores; Ctrl-C keeps those so far."""
     found: list[PairScore] = []
     try:
         found.extend(step for step in track(steps, total, "comparing") if step is not None)

@@ -1,4 +1,4 @@
-"""The shape that several representations share, and how far each lies from it."""
+"""The shape that several representations share, and the distance of each from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEWEST = 3
 _FEW = 5
 _LARGEST = float(np.sqrt(2))
 _SMALLEST = 1e-6
-"""Distances below this are rounding."""
+"""Distances below this are rounding errors."""
 
 
 def consensus(
@@ -41,7 +41,7 @@ def consensus(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Consensus:
-    """Say how far each of several representations lies from the shape that the others share, and which lie apart.
+    """Measure how far each representation is from the shared shape of the others, and find outliers.
 
     Use it to see whether seeds, checkpoints or subjects agree, and which one does not. The shared shape is the Fréchet
     mean of the shapes under rotations and reflections (generalised Procrustes analysis); `shesha.mean_shape` returns
@@ -147,7 +147,7 @@ def mean_shape(representations: Mapping[str, ArrayLike], *, scale: bool = True) 
 
 
 def outlier_p_values(distances: Vector) -> Vector:
-    """One-sided p-values that each distance is of the kind of the others (Grubbs 1950)."""
+    """One-sided p-values of the hypothesis that a distance is not larger than the others (Grubbs 1950)."""
     n = len(distances)
     found = np.empty(n)
     for k, own in enumerate(distances):
@@ -161,7 +161,7 @@ def outlier_p_values(distances: Vector) -> Vector:
 def _configurations(
     representations: Mapping[str, ArrayLike], groups: ArrayLike | None, scale: bool
 ) -> tuple[dict[str, Matrix], int, Any]:
-    """Return centred rows of one width; columns beyond the number of rows are turned away."""
+    """Return centred rows of one width; rotate away columns beyond the number of rows."""
     hint_of_distances(kinds.mapping(representations, "representations"))
     named = check_named_arrays(representations, "representations", "representations[{!r}]")
     if len(named) < _FEWEST:
@@ -181,7 +181,7 @@ def _configurations(
     rows = {name: one / units[name] for name, one in rows.items()}
     for name, one in rows.items():
         if not np.linalg.norm(one) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
-            raise ValueError(f"representations[{name!r}] must have rows that differ, got equal ones")
+            raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
     short = {name: _compress(one) for name, one in rows.items()}
     width = max(one.shape[1] for one in short.values())
     padded = {name: np.pad(one, ((0, 0), (0, width - one.shape[1]))) for name, one in short.items()}
@@ -212,7 +212,7 @@ def _distance(rows: Matrix, target: Matrix) -> float:
 def _distances_to_others(
     shapes: Sequence[Matrix], sized: Sequence[Matrix], mean: Matrix, evidence: Evidence
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    """Return the distance of each to the mean shape of the others, and the ends of its interval."""
+    """Return the distance of each to the mean shape of the others, and the limits of its interval."""
     distances, ends = [], []
     for k in track(range(len(shapes)), len(shapes), "representations"):
         others = [one for j, one in enumerate(sized) if j != k]
@@ -223,7 +223,7 @@ def _distances_to_others(
 
 
 def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) -> tuple[float, float]:
-    """Return the interval from subsets of the rows; the mean shape of the others stays."""
+    """Return the interval from subsets of the rows, with the mean shape of the others fixed."""
     n = evidence.n_clusters or evidence.n_rows
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
         return float("nan"), float("nan")
@@ -242,11 +242,12 @@ def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ..
     found = []
     if n_members < _FEW:
         found.append(
-            f"{n_members} representations: one that lies apart can hardly be told from the spread of so few. Add seeds "
+            f"{n_members} representations: with so few, an outlier can hardly be distinguished from the spread. Add "
+            "seeds "
             "or models."
         )
     if not converged:
-        found.append("The mean shape did not settle: distances may be a little too large. Use fewer features.")
+        found.append("The mean shape did not converge, so distances may be slightly too large. Use fewer features.")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
-        found.append(f"No intervals: they take at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
+        found.append(f"No intervals: they need at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
     return tuple(found)

@@ -21,18 +21,18 @@ Pair = tuple[str, str]
 Sides = tuple[Representation, Representation]
 Sources = Mapping[str, Representation]
 Skipped = Mapping[tuple[str, Pair], str]
-"""Why a measure does not compare a pair."""
+"""Reasons why a measure does not compare a pair."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 INTERRUPTED = "interrupted"
 _ROUNDING = 1e-9
 _COPIES = 4
-"""Arrays of the size of the features that a view of them may hold."""
+"""Number of arrays of the size of the features that a view may hold."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Measures that look at the same view, and the pairs that each compares."""
+    """Measures of the same view, with the pairs that each compares."""
 
     measures: tuple[Measure, ...]
     pairs: tuple[tuple[Pair, ...], ...]
@@ -43,7 +43,7 @@ class Group:
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
     def view_bytes(self, source: Representation, beside: Representation | None = None) -> tuple[int, int]:
-        """Memory that the view of a representation keeps, and takes besides while it is made."""
+        """Memory of the finished view of a representation, and additional memory while it is computed."""
         kind, options = self.measures[0].view_key
         try:
             folding = choose_folding(source, source if beside is None else beside, kind.folding)
@@ -55,7 +55,7 @@ class Group:
     def side_by_side(
         self, work: Callable[[Item], Result], items: Collection[Item], sides: Iterable[Representation]
     ) -> Iterator[Result]:
-        """Do work that makes views of these sides: on all threads where the views are small, else one by one."""
+        """Compute views of these sides, on all threads if the views are small, otherwise one by one."""
         if max((sum(self.view_bytes(side)) for side in sides), default=0) < TOGETHER:
             yield from parallel(work, items)
             return
@@ -64,7 +64,7 @@ class Group:
 
 
 def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair]]) -> list[Group]:
-    """Group the measures by what they look at, in their order."""
+    """Group the measures by their view, in their order."""
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
         groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
@@ -72,7 +72,7 @@ def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair
 
 
 def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
-    """Find what would exceed the memory budget, and why; told before anything starts."""
+    """Find comparisons that would exceed the memory budget, with the reason, before anything starts."""
     budget = memory.memory_budget()
     found: dict[tuple[str, Pair], str] = {}
     left_out: dict[str, str] = {}
@@ -95,7 +95,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
 
 
 def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:
-    """Yield the scores, group by group; `budget` is the memory for the views of a stretch, where it is not all."""
+    """Yield the scores, group by group; `budget` is the memory for the views of a stretch, if limited."""
     for stretch in stretches(groups, sources, skipped, budget):
         yield from stretch.scores()
 
@@ -103,7 +103,7 @@ def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int
 def stretches(
     groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None
 ) -> Iterator[Stretch]:
-    """Make the views, stretch by stretch; what measures of several groups build upon is kept if it is small."""
+    """Compute the views, stretch by stretch; keep small intermediate results that several groups share."""
     room = memory.memory_budget() if budget is None else budget
     features = sum(8 * math.prod(source.shape) for source in sources.values())
     keep = Features if _COPIES * features <= room / 4 else None
@@ -122,7 +122,7 @@ def stretches(
 
 
 def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
-    """Cut the pairs so that the views of each stretch fit the budget."""
+    """Divide the pairs so that the views of each stretch fit the budget."""
     needs = {name: group.view_bytes(sources[name]) for name in {name for pair in group.all_pairs for name in pair}}
     working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
@@ -143,7 +143,7 @@ def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """A view of one representation, or why there is none, and the seconds it took."""
+    """A view of one representation, or the reason for none, and its computing time."""
 
     view: View | None
     reason: str
@@ -152,13 +152,13 @@ class _Look:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Measures of one group and pairs of which the views are there together."""
+    """Measures of one group, and pairs whose views are in memory together."""
 
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
     looks: Mapping[int, _Look]
-    """By the identity of the side: feature maps differ by pair, matrices do not."""
+    """Views by the identity of the side; feature maps differ by pair, matrices do not."""
     skipped: Skipped
 
     @property
@@ -168,7 +168,7 @@ class Stretch:
 
     @property
     def tasks(self) -> list[tuple[Measure, Pair]]:
-        """What is to be compared: measure by measure."""
+        """The tasks of the comparison, measure by measure."""
         chosen = [set(pairs) for pairs in self.group.pairs]
         return [
             (measure, pair)
@@ -224,12 +224,12 @@ def _score_pair(
     looks: tuple[_Look, _Look],
     seconds: float,
 ) -> Score:
-    """Compare two views, or say why not."""
+    """Compare two views, or return the reason for no value."""
     start = time.perf_counter()
     try:
         if measure.paired and sides[0].n_rows != sides[1].n_rows:
             return missing_score(
-                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} once folded"
+                measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} after folding"
             )
         measure.require_comparable(*sides)
         for name, look in zip(pair, looks, strict=True):
@@ -250,7 +250,7 @@ def _score_pair(
 
 
 def outside_note(measure: Measure, value: float) -> str:
-    """Say that an estimate lies outside of what it estimates."""
+    """Return a note on an estimate outside the range of its measure."""
     low, high = measure.estimates or measure.bounds
     if low - _ROUNDING <= value <= high + _ROUNDING:
         return ""
@@ -258,21 +258,21 @@ def outside_note(measure: Measure, value: float) -> str:
 
 
 def failure(error: Exception) -> str:
-    """Say what went wrong."""
+    """Return an error as text."""
     return f"failed: {type(error).__name__}: {error}"
 
 
 def missing_score(measure: Measure, reason: str) -> Score:
-    """Return the score of what has no value."""
+    """Return a score without a value."""
     return make_score(measure, float("nan"), 0.0, reason)
 
 
 def make_score(measure: Measure, value: float, seconds: float, reason: str) -> Score:
-    """Return a score as results hold it."""
+    """Return a score in the form of results."""
     low, high = map(float, measure.bounds)
     return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
 
 
 def unreached_score(measure: Measure) -> Score:
-    """Return the score of what was not reached."""
+    """Return the score of a comparison that was not reached."""
     return missing_score(measure, INTERRUPTED)

@@ -27,11 +27,11 @@ from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
-"""Subsets that differ by less than this share of their distance from the value say nothing about it: no more rows than
-features are a perfect fit, whichever rows they are."""
+"""If subsets differ by less than this share of their distance from the value, they give no interval: at most as many
+rows as features always fit perfectly."""
 
 _KNOWN = 0.9
-"""Share of the subsets that must have a value: where more have none, those that have one are no fair sample."""
+"""Share of the subsets that must have a value; otherwise those with a value are not a fair sample."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Evidence:
     confidence: float
     exchanged: str = "all rows"
     n_clusters: int | None = None
-    """Groups or stretches that subsets leave out whole, where rows do not stand alone."""
+    """Groups or stretches that subsets leave out as a whole, if rows are not independent."""
 
     @classmethod
     def draw(
@@ -59,7 +59,7 @@ class Evidence:
         design: Design | Exchange | None = None,
         permutations: ArrayLike | None = None,
     ) -> Evidence:
-        """Draw both from one seed."""
+        """Draw permutations and subsets from one seed."""
         orders, exchanged = draw_permutations(
             n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
         )
@@ -68,7 +68,7 @@ class Evidence:
 
     @classmethod
     def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
-        """Draw subsets alone, or none without a confidence; orders are added pair by pair."""
+        """Draw only subsets, or none without a confidence; permutations are added pair by pair."""
         n = design.n_rows
         if confidence is None:
             return cls(n, (), (), alpha, np.nan, design.text)
@@ -80,14 +80,14 @@ class Evidence:
         return cls(n, (), draw_clusters(clusters, rng), alpha, confidence, design.text, n_clusters)
 
     def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
-        """Divide the measures of a group into those that go through the draws together."""
+        """Divide the measures of a group into sets that share a pass over the draws."""
         if not measures:
             return []
         a, b = (measures[0].look(side) for side in sides)
         return shared(measures, a, null_view(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
-        """Yield the observed scores of such measures, then those of each permutation of the rows."""
+        """Yield the observed scores of such a set, then those of each permutation of the rows."""
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
@@ -97,7 +97,7 @@ class Evidence:
         return add_null(score, summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best))
 
     def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
-        """Yield the scores of the measures on each subset of the rows; its views are made once for all of them."""
+        """Yield the scores of the measures on each subset of the rows, with common views."""
 
         def scores(subset: Index) -> list[float]:
             try:
@@ -114,9 +114,9 @@ class Evidence:
         yield from group.side_by_side(scores, self.subsets, sides)
 
     def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
-        """Add the interval, or a note why there is none."""
+        """Add the interval, or a note on why there is none."""
         if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
-            return add_note(score, f"no interval: it takes at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
+            return add_note(score, f"no interval: it needs at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
         known = on_subsets[np.isfinite(on_subsets)]
         if len(known) < _KNOWN * len(on_subsets):
             return add_note(
@@ -130,13 +130,13 @@ class Evidence:
         if estimates is not None and high - low > estimates[1] - estimates[0]:
             wide = f"it would be wider ({high - low:.3g}) than the range of what the value estimates"
             return add_note(
-                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}: take more rows or features"
+                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}: use more rows or features"
             )
         return replace(score, interval_low=low, interval_high=high)
 
 
 def draw_values(draws: Sequence[Outcome]) -> Vector:
-    """Return the observed score and that of each draw; a draw that failed is an error."""
+    """Return the observed score and that of each draw; raise an error if a draw failed."""
     for draw in draws:
         if isinstance(draw, Exception):
             raise draw
@@ -146,7 +146,7 @@ def draw_values(draws: Sequence[Outcome]) -> Vector:
 def correct_p_values(
     scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
 ) -> list[PairScore]:
-    """Return the scores with p-values corrected for the number of those that stand beside a null."""
+    """Return the scores with p-values corrected for the number of scores that have a null."""
     listed = list(scores)
     keys = [(one.score.measure, (one.first, one.second)) for one in listed]
     tested = [
@@ -162,12 +162,12 @@ def correct_p_values(
 
 
 def add_null(score: Score, summary: BesideNull) -> Score:
-    """Return the score with what its null says."""
+    """Return the score with the summary of its null."""
     return replace(score, **{one.name: getattr(summary, one.name) for one in fields(BesideNull)})
 
 
 def add_note(score: Score, note: str) -> Score:
-    """Add a note to those that the score has."""
+    """Add a note to the score."""
     return replace(score, note="; ".join(filter(None, (score.note, note))))
 
 

@@ -25,13 +25,13 @@ _FOLDING = 13
 def draw_folds(
     chosen: Sequence[Measure], n_rows: int, folds: int | None, groups: ArrayLike | None, seed: Seed
 ) -> Index | None:
-    """Deal the rows, or whole groups, into folds; None without folds."""
+    """Divide the rows, or whole groups, into folds; None without folds."""
     if folds is None:
         return None
     count = check.count(folds, "folds", minimum=2)
     if not any(map(has_held_out, chosen)):
         raise ValueError(
-            f"measures must hold one that fits a map with folds ({', '.join(measures_held_out())}), got "
+            f"measures must include one that fits a map if folds are given ({', '.join(measures_held_out())}), got "
             f"{', '.join(one.name for one in chosen)}"
         )
     try:
@@ -43,7 +43,7 @@ def draw_folds(
 def add_held_out(
     scores: Mapping[str, Score], chosen: Sequence[Measure], sides: Sequence[Representation], fold: Index
 ) -> dict[str, Score]:
-    """Return the scores, with held-out values where the measure fits a map."""
+    """Return the scores, with held-out values for measures that fit a map."""
     found = dict(scores)
     for measure in filter(has_held_out, chosen):
         score = found.get(measure.name)

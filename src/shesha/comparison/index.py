@@ -35,11 +35,11 @@ from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import Rdm, Representation, Rows, looks_like_distances, rows_or_distances
 
 FILES = "file"
-"""What the store calls files that were looked at."""
+"""Name in the store for indexed files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
-"""Of these, keys name columns."""
+"""File types for which keys name columns."""
 _TOLD = 20
-"""So many files that are left out are named one by one."""
+"""Maximum number of left-out files that are named individually."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +48,24 @@ class Files:
 
     paths: Sequence[str | os.PathLike[str]]
     keys: Sequence[str] | None = None
-    """Which arrays; None means all."""
+    """Names of arrays; None means all."""
     distances: bool = False
     """Whether the arrays are distances between rows."""
     layer_axis: LayerAxis = "guess"
-    """Which axis of an array of three dimensions counts its layers."""
+    """The axis of a three-dimensional array that counts layers."""
     no_features: Sequence[str] = ()
     """Columns of tables, and arrays, that hold labels."""
     as_it_is: bool = False
-    """Whether what no measure could compare (NaN, few rows) is looked at all the same, rather than left out."""
+    """Whether arrays that no measure could compare (NaN, few rows) are indexed rather than left out."""
     by_position: bool = False
     fewest: int = 0
-    """Arrays of fewer columns (pictures of the rows) are left out, unless keys name them or a file holds no others."""
-    """Whether row i of all is the same input, whatever the rows are called."""
+    """Arrays with fewer columns (such as a UMAP) are left out, unless keys name them or the file holds no others."""
+    """Whether row i of all is the same input, regardless of row names."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A representation that was looked at."""
+    """A representation in the index."""
 
     place: Place
     shape: tuple[int, ...]
@@ -75,51 +75,51 @@ class Known:
     """Names of its rows."""
 
     def take_rows(self, order: Order) -> Known:
-        """The same with its rows in another order."""
+        """The same representation with its rows in another order.@@all"""
         return Known(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
-        """A representation of the same shape that takes no memory."""
+        """A placeholder of the same shape that needs no memory."""
         return Representation(np.broadcast_to(np.float64(0.0), self.shape), 0.0)
 
 
 @dataclass
 class Index:
-    """What was found, by name, and what was left out."""
+    """Representations by name, and the inputs that were left out."""
 
     known: dict[str, Known] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Why files cannot be read."""
+    """Reasons why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How many files hold an array of a name that is no representation, and why it is none."""
+    """Arrays that are not representations, by name: the number of files, and the reason."""
     ignored: list[str] = field(default_factory=list)
-    """What else lies in the directories."""
+    """Other files in the directories."""
     like_distances: list[str] = field(default_factory=list)
-    """Arrays that are taken for features and look like distances."""
+    """Arrays that are read as features but look like distances."""
 
     def align_rows(self) -> None:
-        """Put the rows of all in the order of the first that has names; a warning says which were moved."""
+        """Put all rows in the order of the first that has names; a warning names those that were reordered."""
         for name, order in orders({name: one.names for name, one in self.known.items()}).items():
             self.known[name] = self.known[name].take_rows(order)
 
     def tell(self) -> None:
-        """Warn of what is left out."""
+        """Warn of inputs that are left out."""
         for path, reason in list(self.left_out.items())[:_TOLD]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
         if len(self.left_out) > _TOLD:
-            warn(f"left out: {len(self.left_out) - _TOLD} files more that cannot be read", MeasureWarning)
+            warn(f"left out: {len(self.left_out) - _TOLD} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
             warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
         if self.ignored:
-            warn(f"skipped {join_names(self.ignored)}: not a kind of file that is read", MeasureWarning)
+            warn(f"skipped {join_names(self.ignored)}: unsupported kind of file", MeasureWarning)
         if self.like_distances:
             names = join_names(self.like_distances)
-            warn(f"distances between rows, by the looks of them: {names}; if so, use Rdm or --rdm", MeasureWarning)
+            warn(f"{names} look like distances between rows; if they are, use Rdm or --rdm", MeasureWarning)
 
 
 def index_files(files: Files, store: ResultStore) -> Index:
-    """Look at every array of every file; a file that cannot be read is left out, with its reason.
+    """Index every array of every file; a file that cannot be read is left out, with its reason.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def index_files(files: Files, store: ResultStore) -> Index:
 
 
 def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
-    """Look at arrays, and at the arrays of files, by their names; without `hashed` every array counts as another."""
+    """Index arrays, and arrays of files, by name; without `hashed`, all arrays count as different."""
     found = Index()
     for label, given in representations.items():
         name = str(label)
@@ -172,7 +172,7 @@ def _index_path(path: Path, label: str, store: ResultStore, found: Index) -> dic
 
 
 def index_file(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, Known]:
-    """Look at the arrays of one file, which are called by a label instead of the file's name."""
+    """Index the arrays of one file under a label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
@@ -181,7 +181,7 @@ def index_file(label: str, files: Files, store: ResultStore, found: Index) -> di
 
 
 def _expand_paths(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -> Iterator[Path]:
-    """Yield files; a directory stands for those in it whose ending is known, sorted; the rest is noted."""
+    """Yield files, and the sorted files with known endings in directories; note the rest."""
     for given in paths:
         path = require_existing(given)
         if not is_folder(path):
@@ -202,15 +202,18 @@ def is_folder(path: Path) -> bool:
 
 
 def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) -> dict[str, str]:
-    """Say which arrays of a file have too few columns to be scored, where others have enough and none was named."""
+    """Find arrays of a file with too few columns to be scored, if others have enough and none was named."""
     few = {name: shape[1] for name, shape in shapes.items() if len(shape) == 2 and shape[1] < fewest}
     if keys is not None or len(few) == len(shapes):
         return {}
-    return {name: f"has {d} column{'s' * (d != 1)}, a picture of the rows; --key scores it" for name, d in few.items()}
+    return {
+        name: f"has only {d} column{'s' * (d != 1)}, like a UMAP; name it with --key to score it"
+        for name, d in few.items()
+    }
 
 
 def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
-    """Yield the arrays of a file: those that the store remembers, if the file has not changed since."""
+    """Yield the arrays of a file; use the index in the store if the file has not changed."""
     asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
         asked += [list(files.no_features), files.as_it_is]

@@ -23,7 +23,7 @@ from shesha.views import Representation
 from shesha.views.row_source import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
-"""Up to so many pairs of rows what does not fit is left out: there is no need of a sample."""
+"""Up to this many pairs of rows, measures that do not fit are left out rather than estimated."""
 
 
 def _is_plain(others: Mapping[str, Any]) -> bool:
@@ -31,21 +31,21 @@ def _is_plain(others: Mapping[str, Any]) -> bool:
 
 
 def refuse_with_moments(options: Mapping[str, Any]) -> None:
-    """Refuse what needs the rows, which moments do not hold."""
+    """Refuse options that need the rows, which moments do not contain."""
     used = [name for name, value in options.items() if value is not None and value is not False]
     if used:
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
 
 
 def require_plain(asked: Sequence[str], others: Mapping[str, Any]) -> None:
-    """Refuse a sample beside what needs all rows at once."""
+    """Refuse a sample together with options that need all rows at once."""
     given = [name for name, value in others.items() if value is not None and value is not False]
     if asked and given:
         raise ValueError(f"{asked[0]} must be left out with {given[0]}, got both")
 
 
 def beyond_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
-    """Whether the rows are read some at a time: they lie in a file's array, or fill the memory budget.
+    """Whether the rows are read in pieces, because they are in a file or fill the memory budget.
 
     Then nothing may be asked for that needs all rows at once: of these `others` there must be none.
     """
@@ -66,7 +66,7 @@ def beyond_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
 def to_sample(
     chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
 ) -> list[Measure]:
-    """Return the measures to estimate: where a sample was asked for, or all pairs of many rows fill the memory."""
+    """Return the measures to estimate: on request, or if all pairs of rows exceed the memory budget."""
     asked = [measure for measure in chosen if sampling.takes(measure)]
     shapes = matrix_shape(X), matrix_shape(Y)
     if not _is_plain(others) or shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS:
@@ -78,7 +78,7 @@ def to_sample(
 def sample_pair(
     measures: Sequence[Measure], sides: Sequence[Representation], names: tuple[str, str], sampling: Sampling
 ) -> dict[str, Score]:
-    """Return the scores of measures that are estimated from representations in memory."""
+    """Return scores that are estimated from representations in memory."""
     if any(len(side.shape) != 2 for side in sides):
         reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
         return {measure.name: missing_score(measure, reason) for measure in measures}
@@ -95,7 +95,7 @@ def compare_stored(
     chance: Mapping[str, Any],
     moments: Moments | None = None,
 ) -> Comparison:
-    """Compare two matrices of which some rows are read at a time.
+    """Compare two matrices whose rows are read in pieces.
 
     Measures that sums over all rows suffice for are exact, and have chance levels if `chance` says so (as for
     `compare_moments`); others are estimated from a sample, or say why they are not.
@@ -121,5 +121,5 @@ def compare_stored(
     return Comparison(*names, shapes, table, number(sampling.seed), interrupted)
 
 
-_UNFIT = ", and the rows do not fit the memory: take fewer rows"
+_UNFIT = ", and the rows do not fit in memory: use fewer rows"
 _NO_CHANCE = "no chance level: the value is an estimate"

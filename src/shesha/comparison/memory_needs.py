@@ -13,11 +13,11 @@ from shesha.support import memory as memory
 from shesha.views import Representation
 
 _NAMED = 8
-"""Measures that a refusal names as the way out, at most."""
+"""Maximum number of alternative measures that an error names."""
 
 
 def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
-    """Refuse matrices for which every measure asked for needs more than the memory budget.
+    """Refuse matrices for which every requested measure needs more than the memory budget.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def require_one_that_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> None:
 
 
 def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
-    """Whether every measure asked for needs more than the memory budget, as far as shapes tell."""
+    """Whether every requested measure needs more than the memory budget, judging by shapes."""
     shapes = matrix_shape(X), matrix_shape(Y)
     if shapes[0] is None or shapes[1] is None or not measures:
         return False
@@ -51,7 +51,7 @@ def none_fits(X: Any, Y: Any, measures: Sequence[Measure]) -> bool:
 
 
 def matrix_shape(X: Any) -> tuple[int, int] | None:
-    """Return rows and columns of a matrix, if it tells them without being read."""
+    """Return the shape of a matrix, if it is available without reading."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
@@ -59,7 +59,7 @@ def matrix_shape(X: Any) -> tuple[int, int] | None:
 
 
 def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, int]) -> dict[str, int]:
-    """Memory that each measure's views take."""
+    """Memory that each measure's views need."""
     sides = [Representation(np.broadcast_to(np.float64(0), shape), 0.0) for shape in (a, b)]
     found: dict[str, int] = {}
     for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):

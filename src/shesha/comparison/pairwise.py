@@ -161,7 +161,7 @@ def compare_all(
 def _request(
     design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int, *, calibrate: bool
 ) -> Request | None:
-    """Return what is to be added to each score, or refuse what takes calibration where there is none."""
+    """Return the additions to each score; refuse options that need calibration without it."""
     if check.boolean(calibrate, "calibrate"):
         return build_request(design, n_permutations, alpha, confidence, seed)
     if confidence is not None:
@@ -171,7 +171,7 @@ def _request(
 
 
 def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Mapping[Any, Any]:
-    """Tell arrays by name from files."""
+    """Separate arrays by name from files."""
     if isinstance(representations, Files):
         return representations
     if isinstance(representations, str | os.PathLike):
@@ -189,7 +189,7 @@ def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Map
 
 
 def _needs_run(given: Mapping[Any, Any], workers: int | None, scheduler: str | None, store: Any) -> bool:
-    """Whether more is asked for than comparing arrays here and now."""
+    """Whether the comparison needs a store, workers or files."""
     paths = any(isinstance(one, str | os.PathLike) for one in given.values())
     return paths or store is not None or scheduler is not None or (workers or 1) > 1
 
@@ -208,7 +208,7 @@ def _compare_in_memory(
 
 
 def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
-    """Each pair once if the order does not matter; a representation with itself if that is not known beforehand."""
+    """Each pair once if the order does not matter; include pairs with itself if their value is not known."""
     pairs = list(combinations(names, 2) if measure.symmetric else permutations(names, 2))
     return pairs if measure.self_value is not None else [*pairs, *((name, name) for name in names)]
 
@@ -216,7 +216,7 @@ def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
 def arrange_scores(
     found: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
-    """Arrange the scores by measure and pair; what was not reached says so."""
+    """Arrange the scores by measure and pair, and mark those that were not reached."""
     # A store keeps no expected values, so that many pairs have none, wherever they come from.
     scores = {
         (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))

@@ -30,20 +30,20 @@ from shesha.views.query_neighbours import QueryNeighbours
 from shesha.views.row_source import RowSource
 
 _QUERIES, _FIRST_QUERIES = 1_000, 500
-"""Query rows where nobody says how many; and those that an error is first judged by."""
+"""Default number of query rows, and the number for a first estimate of the error."""
 _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
 _DISTINCT = 100
-"""With this many times as many pairs as are drawn, or more, the same pair hardly comes twice."""
+"""If there are at least this many times as many pairs as draws, repeated pairs are rare."""
 _HELD = 1 << 22
-"""Numbers of sampled rows that are held at once."""
+"""Maximum number of values of sampled rows in memory."""
 _IN_MEMORY = 1 << 22
-"""Up to so many rows all row numbers are shuffled to draw some."""
+"""Up to this many rows, rows are drawn by shuffling all row numbers."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How many rows or pairs are drawn: a number, or as many as an error takes."""
+    """The size of a sample of rows or pairs: a number, or as many as a target error needs."""
 
     queries: int | None = None
     pairs: int | None = None
@@ -55,7 +55,7 @@ class Sampling:
     def build(
         cls, queries: Any = None, pairs: Any = None, error: Any = None, confidence: float = 0.95, seed: Seed = 0
     ) -> Sampling:
-        """Check what was asked for."""
+        """Check the options."""
         if queries is not None:
             queries = check.count(queries, "queries", minimum=2)
         if pairs is not None:
@@ -66,18 +66,18 @@ class Sampling:
 
     @property
     def asked(self) -> list[str]:
-        """Names of the options that were given."""
+        """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
     def takes(self, measure: Measure) -> bool:
-        """Whether a sample was asked for, of what this measure can be estimated from."""
+        """Whether a sample was requested from which this measure can be estimated."""
         if isinstance(measure.sample, SampledRows):
             return self.queries is not None or self.error is not None
         return reason_against(measure) == "" and (self.pairs is not None or self.error is not None)
 
 
 def reason_against(measure: Measure) -> str:
-    """Say why a measure has no estimate from a sample; empty where it has one."""
+    """Return the reason why a measure has no estimate from a sample; empty if it has one."""
     if measure.sample is None:
         return "has no estimate from sampled rows or pairs"
     return "" if isinstance(measure.sample, SampledRows) else measure.sample.lacks(measure.parameters)
@@ -116,20 +116,20 @@ def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, s
 
 @dataclass(frozen=True)
 class _Estimate:
-    """A value from a sample, its standard error, and what was sampled."""
+    """A value from a sample, its standard error, and a description of the sample."""
 
     value: float
     error: float
     n_drawn: int
     what: str
     spread: float
-    """How far the value of all might lie where no draw differs from another; 0 where they do."""
+    """The possible distance of the exact value if all draws are equal; 0 if they differ."""
 
 
 def _score(measure: Measure, found: _Estimate, sampling: Sampling, seconds: float) -> Score:
     half = max(float(t.ppf(0.5 + sampling.confidence / 2, found.n_drawn - 1)) * found.error, found.spread)
     low, high = max(found.value - half, measure.bounds[0]), min(found.value + half, measure.bounds[1])
-    told = f"estimated from {found.what}: Monte-Carlo standard error {found.error:.2g}, {sampling.confidence:.0%} "
+    told = f"estimated from {found.what}: Monte Carlo standard error {found.error:.2g}, {sampling.confidence:.0%} "
     told += f"interval {low:.4g} to {high:.4g}"
     if sampling.error is not None and found.error > sampling.error:
         told += f"; an error of {sampling.error:g} was not reached: pass pairs= with more than {_MOST_PAIRS:,}"
@@ -143,7 +143,7 @@ def _score(measure: Measure, found: _Estimate, sampling: Sampling, seconds: floa
 
 
 class _Queries:
-    """Batches of query rows, each twice as large as the last, with their neighbours on both sides: made once."""
+    """Batches of query rows, each twice as large as the last, with their neighbours on both sides."""
 
     def __init__(self, X: RowSource, Y: RowSource, sampling: Sampling) -> None:
         self.sides, self.sampling, self.n = (X, Y), sampling, X.n_rows
@@ -182,7 +182,7 @@ class _Queries:
 
 
 def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
-    """Mean over query rows, of which more are drawn until the error is small enough."""
+    """Mean over query rows; more are drawn until the error is small enough."""
     options, n, batches = dict(measure.view_key[1]), queries.n, list[Vector]()
     while True:
         batches.append(plan.terms(*queries.views(options, len(batches)), **measure.parameters))
@@ -192,14 +192,14 @@ def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Esti
         error = deviation / sqrt(q) * sqrt(1 - q / n)
         if q == n or queries.sampling.error is None or (error <= queries.sampling.error and deviation > 0):
             break
-    what = f"{q:,} of {n:,} rows as queries, each searched among all rows"
+    what = f"{q:,} of {n:,} rows as queries, each compared with all rows"
     # Where all terms are equal, others are rare: fewer than this share of the rows, or one would have been drawn.
     rare = 1 - (1 - queries.sampling.confidence) ** (1 / q) if deviation == 0 and q < n else 0.0
     return _Estimate(float(terms.mean()), error, q, what, rare)
 
 
 def _of_pairs(measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling) -> _Estimate:
-    """Estimate from random pairs or triples of rows, more of them until the error is small enough."""
+    """Estimate from random pairs or triples of rows; more are drawn until the error is small enough."""
     n, rng = X.n_rows, spawn(sampling.seed, 1)
     metric: Metric = plan.metric or measure.parameters["metric"]
     every, each = comb(n, plan.size), comb(plan.size, 2)
@@ -227,8 +227,8 @@ def _default_pairs() -> int:
 
 
 def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
-    """Draw tuples of different rows, and the share of all of them where none comes twice."""
-    memory.require(32 * width * size, f"{size:,} tuples of rows", "ask for fewer pairs or a larger error")
+    """Draw tuples of different rows; if none repeats, also return their share of all tuples."""
+    memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
     if width == 2 and _DISTINCT * size > n_pairs(n):
         return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)
     i, j = draw_pairs(n, size, rng)
@@ -241,7 +241,7 @@ def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tup
 
 
 def _distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
-    """Distances between the rows of each tuple, a column per pair."""
+    """Distances between the rows of each tuple, one column per pair."""
     places = list(combinations(range(tuples.shape[1]), 2))
     out = np.empty((len(tuples), len(places)))
     held = max(_HELD, memory.memory_budget() // 64) if source.is_stored else _HELD

@@ -13,11 +13,11 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 
 _CONSTANT = 1e-9
-"""Spread of a null, as a share of its mean, that is rounding."""
+"""Spread of a null, as a share of its mean, that counts as a rounding error."""
 
 
 def add_saturation_doubt(doubts: Doubts, sides: list[Representation], scores: Mapping[str, Score]) -> Doubts:
-    """Add the doubt that measures are saturated, which their nulls tell."""
+    """Add the doubt that measures are saturated, based on their nulls."""
     # Of equal rows every matching scores the same, which says nothing about the measure.
     flat = any(_has_equal_rows(side) for side in sides)
     levels = {one.measure: one.null_mean if flat else _null_level(one) for one in scores.values()}
@@ -34,7 +34,7 @@ def _has_equal_rows(side: Representation) -> bool:
 
 
 def _null_level(score: Score) -> float:
-    """The mean of the null; the best value where every matching of the rows scores the same."""
+    """The mean of the null; the best value if every matching of the rows scores the same."""
     constant = score.null_sd <= _CONSTANT * abs(score.null_mean)
     return _worst_and_best(score)[1] if constant else score.null_mean
 

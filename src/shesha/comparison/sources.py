@@ -21,54 +21,54 @@ from shesha.support.types import Index
 from shesha.views import Rdm, Representation, Rows
 
 _ENTRIES = 1 << 20
-"""Numbers that are hashed together."""
+"""Number of values that are hashed together."""
 
 
 class Place(Protocol):
-    """Somewhere to get a representation from."""
+    """A source of a representation."""
 
     def take_rows(self, order: Index) -> Place:
-        """The same with its rows in another order."""
+        """The same representation with its rows in another order."""
         ...
 
     def load(self) -> Representation:
-        """Get it; what cannot be read is an OSError or a ValueError."""
+        """Return the representation; raise OSError or ValueError if it cannot be read."""
         ...
 
 
 @dataclass(frozen=True)
 class Held:
-    """A representation that is in memory already."""
+    """A representation in memory."""
 
     source: Representation
 
     def take_rows(self, order: Index) -> Held:
-        """The same with its rows in another order."""
+        """The same representation with its rows in another order."""
         return Held(self.source.take_rows(order))
 
     def load(self) -> Representation:
-        """Return it."""
+        """Return the representation."""
         return self.source
 
 
 @dataclass(frozen=True)
 class InFile:
-    """An array of a file, which must be as it was when it was looked at."""
+    """An array of a file, which must not have changed since it was indexed."""
 
     path: str
     name: str
     keys: tuple[str, ...] | None
-    """What to read so as to get it: its name, or the columns of a table."""
+    """Names to read: the array, or the columns of a table."""
     distances: bool
     layer_axis: LayerAxis
     stamp: str
     no_features: tuple[str, ...] = ()
     """Columns of a table that hold labels."""
     order: bytes = b""
-    """Numbers of the rows in the order in which they are wanted; empty: as they are."""
+    """Row numbers in the requested order; empty for the order of the file."""
 
     def take_rows(self, order: Index) -> InFile:
-        """The same with its rows in another order."""
+        """The same representation with its rows in another order."""
         return replace(self, order=np.asarray(order, dtype=np.int64).tobytes())
 
     def load(self) -> Representation:
@@ -84,10 +84,10 @@ class InFile:
         return np.frombuffer(self.order, dtype=np.int64).astype(np.intp)
 
     def array(self) -> Any:
-        """Open the file, and return the array as it is: mapped or sparse where the file's kind is, and unchecked."""
+        """Open the file, and return the array unchecked: mapped or sparse if the file type allows it."""
         path = Path(self.path)
         if file_stamp(path) != self.stamp:
-            raise UnreadableFileError(f"{path} must stay as it is while it is compared, got a file that has changed")
+            raise UnreadableFileError(f"{path} must not change while it is compared, got a file that has changed")
         opened = open_file(
             path,
             keys=self.keys,
@@ -101,7 +101,7 @@ class InFile:
 
 @dataclass(frozen=True)
 class Spooled:
-    """A representation that this run wrote down for other processes."""
+    """A representation that this run wrote to a file for other processes."""
 
     path: str
     distances: bool
@@ -116,13 +116,13 @@ class Spooled:
         return cls(str(path), source.has_distances_only, source.precision)
 
     def load(self) -> Representation:
-        """Read it back: the same numbers, known to the same precision."""
+        """Read the representation, with the same numbers and precision."""
         array = np.load(self.path, allow_pickle=False)
         return Representation(Rdm(array) if self.distances else array, self.precision)
 
 
 def plain_array(source: Representation) -> NDArray[np.float64]:
-    """Return the numbers of a representation as an array of the host; of distances, the condensed ones."""
+    """Return the numbers of a representation as a NumPy array; distances are condensed."""
     host = source.to_numpy
     if host.has_distances_only:
         return host.condensed_distances("euclidean")[0]
@@ -130,7 +130,7 @@ def plain_array(source: Representation) -> NDArray[np.float64]:
 
 
 def file_stamp(path: Path) -> str:
-    """Return what changes with the content of a file, or of a directory that counts as one, without reading it."""
+    """Return a value that changes with the content of a file, or of a directory store, without reading it."""
     if not path.is_dir():
         known = path.stat()
         return f"{known.st_size}:{known.st_mtime_ns}"
@@ -140,7 +140,7 @@ def file_stamp(path: Path) -> str:
 
 
 def fingerprint(source: Representation) -> str:
-    """Hash a representation's numbers, their shape, and how precisely they are known."""
+    """Hash a representation's numbers, their shape and their precision."""
     array = plain_array(source)
     kind = f"{'distances' if source.has_distances_only else 'features'} {source.shape} {source.precision!r}"
     digest = hashlib.sha256(kind.encode())
@@ -149,12 +149,12 @@ def fingerprint(source: Representation) -> str:
 
 
 def reordered_fingerprint(fingerprint: str, order: Index) -> str:
-    """Name the content whose rows stand in another order."""
+    """Return the name of a content with its rows in another order."""
     return hashlib.sha256(fingerprint.encode() + np.asarray(order, dtype=np.int64).tobytes()).hexdigest()[:24]
 
 
 def fingerprint_as_it_is(X: Rows | Rdm) -> str:
-    """Hash numbers that need not be finite, as they are stored; of rows a stretch at a time."""
+    """Hash stored numbers, which may be NaN or infinite, in stretches of rows."""
     if isinstance(X, Rdm):
         return fingerprint(Representation.build(X))
     kind = "sparse" if X.is_sparse else str(X.sample.dtype)
@@ -165,20 +165,20 @@ def fingerprint_as_it_is(X: Rows | Rdm) -> str:
 
 
 def array_bytes(shape: tuple[int, ...]) -> int:
-    """Memory that the numbers of a representation of a shape take; (n,) stands for distances between n rows."""
+    """Memory of the numbers of a representation of a shape; (n,) means distances between n rows."""
     n_numbers = math.prod(shape) if len(shape) > 1 else shape[0] * (shape[0] - 1) // 2
     return 8 * n_numbers
 
 
 class Recent:
-    """The representations that this process used last, as many as fit into so many bytes."""
+    """The representations that this process used last, up to a number of bytes."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Place, Representation] = OrderedDict()
         self._lock = Lock()
 
     def load(self, places: Mapping[str, Place], room: int) -> tuple[dict[str, Representation], dict[str, str]]:
-        """Return the representations of some places by name, and why others cannot be read."""
+        """Return the representations of some sources by name, and the reasons why others cannot be read."""
         found: dict[str, Representation] = {}
         unreadable: dict[str, str] = {}
         needed = set(places.values())

@@ -26,19 +26,19 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Gram
 
 _WIDE, _FEW_PARTS = 1024, 20
-"""From so many features on, intervals leave out so few parts: each needs a decomposition of all features."""
+"""From this many features on, intervals use this few parts, because each needs a decomposition of all features."""
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both sides of the sums, as measures see them."""
+    """Both sides of the sums, as representations for measures."""
 
     moments: Moments
     sums: Sums
 
     def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
-        """Return fresh sides, whose views are made when a measure asks for them."""
+        """Return new sides, whose views are computed when a measure needs them."""
         return self.with_sums(self.sums)
 
     def with_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
@@ -57,7 +57,7 @@ def compare_moments(
     alpha: float,
     seed: Seed,
 ) -> Comparison:
-    """Compare the two sides of moments by every measure that sums suffice for; the others say what they lack."""
+    """Compare the two sides of moments by every measure for which sums suffice; give reasons for the others."""
     if len(moments.widths) != 2:
         raise ValueError(f"moments must be of two representations of at least one row, got {moments!r}")
     parts = moments.parts()
@@ -86,7 +86,7 @@ def compare_moments(
 
 
 def score_sums(measure: Measure, sides: tuple[SummedRepresentation, SummedRepresentation]) -> Score:
-    """Compare two sides of sums, or say why they have no value."""
+    """Compare two sides of sums, or return the reason for no value."""
     start = time.perf_counter()
     try:
         with single_threaded_blas():
@@ -119,10 +119,10 @@ def _values_or_nan(measures: Sequence[Measure], sides: tuple[SummedRepresentatio
 def _add_intervals(
     sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure], scores: dict[str, Score], confidence: float
 ) -> dict[str, Score]:
-    """Add intervals by leaving out one part of consecutive rows after another."""
+    """Add intervals by leaving out each part of consecutive rows in turn."""
     few = compact_parts(parts, _FEW_PARTS if sum(sides.moments.widths) > _WIDE else len(parts))
     if len(few) < FEWEST_CLUSTERS:
-        note = f"no interval: it takes at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
+        note = f"no interval: it needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
     # Each sum is made when its turn comes: all together would be as large as the parts.
     without: Iterator[Sums] = leave_one_out(few)
@@ -151,7 +151,7 @@ def _add_interval(
 
 
 def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
-    """Variance of a value, from its values without each of several groups of rows (Busing et al. 1999)."""
+    """Variance of a value, from its values without each group of rows (Busing et al. 1999)."""
     h = sizes.sum() / sizes
     pseudo = h * value - (h - 1) * without
     mean = len(h) * value - float(((1 - 1 / h) * without).sum())
@@ -161,7 +161,7 @@ def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
 def _add_chances(
     sides: _Sides, measures: Sequence[Measure], scores: dict[str, Score], n_draws: int, alpha: float, seed: Seed
 ) -> dict[str, Score]:
-    """Add chance levels: exact moments where the null has them, draws of unrelated data elsewhere."""
+    """Add chance levels: from exact moments if the null has them, otherwise from draws of unrelated data."""
     paired = [measure for measure in measures if measure.paired]
     if sides.sums.n_rows < 4:
         return {
@@ -218,7 +218,7 @@ def add_exact_null(measure: Measure, score: Score, sums: Sums, pair: tuple[int, 
 
 
 def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
-    """What the null of a kernel alignment needs of one side."""
+    """Quantities of one side that the null of a kernel alignment needs."""
     side, n = sums.sides[place], sums.n_rows
     trace = side.squared_norm
     # The last entry is centred: the sum of squares is that of the deviations, and n times the squared mean.
@@ -230,7 +230,7 @@ def kernel_sums(sums: Sums, place: int, unbiased: bool) -> KernelSums:
 
 
 def _unrelated(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
-    """Return what draws sums of rows matched at random.
+    """Return a function that draws sums of randomly matched rows.
 
     For many rows the products of one side with a permutation of the other are normal, with the covariances that they
     have over all permutations: those of either side's own products, divided by n - 1 (Hoeffding 1951).
@@ -245,6 +245,6 @@ def _unrelated(sums: Sums, rng: np.random.Generator) -> Callable[[], Sums]:
 
 
 def _root(products: Matrix) -> Matrix:
-    """A matrix whose product with its transpose this is."""
+    """Return a matrix whose product with its transpose is the given one."""
     values, vectors = np.linalg.eigh(products)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

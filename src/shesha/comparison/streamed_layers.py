@@ -24,7 +24,7 @@ _FEWEST_ROWS = 4
 
 @dataclass(frozen=True)
 class _Strip:
-    """Some layers of the first model, with the sums of these and of all layers of the second."""
+    """Some layers of the first model, with their sums and those of all layers of the second."""
 
     names: tuple[str, ...]
     sums: Sums
@@ -38,7 +38,7 @@ def compare_layer_moments(moments: LayerMoments, measure: Measure, alpha: float 
 
 
 def compare_models(models: Sequence[Any], data: Sequence[Any], measure: Measure, **options: Any) -> LayerComparison:
-    """Run two models over the same inputs, batch by batch, and compare every pair of their layers.
+    """Run two models on the same inputs, batch by batch, and compare every pair of their layers.
 
     Activations are not kept. Where the sums of all pairs exceed the memory budget, the layers of the first model are
     taken in strips, with a pass over the inputs for each.
@@ -72,7 +72,7 @@ def compare_models(models: Sequence[Any], data: Sequence[Any], measure: Measure,
 
 
 def _strip(names: list[str], first: Any, second: Any) -> list[str]:
-    """Return the first layers that fit the memory together with all layers of the other model."""
+    """Return the first layers that fit in memory together with all layers of the other model."""
     others = [int(layer.shape[1]) for layer in second.values()]
     budget, taken = memory.memory_budget(), list(names)
     while len(taken) > 1 and grid_bytes([int(first[name].shape[1]) for name in taken], others) > budget:

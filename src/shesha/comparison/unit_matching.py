@@ -16,9 +16,9 @@ from shesha.support.seeds import number
 from shesha.support.types import Index, Seed, Vector
 
 _SPARSE = 0.1
-"""Share of entries that are not zero up to which dense data are worked on as sparse."""
+"""Share of nonzero entries up to which dense data are converted to sparse."""
 _CLASSES, _UNITS = 20, 50
-"""Most classes of activity in which matched units are compared with those that chance matches, and units in each."""
+"""Maximum number of activity classes for the comparison with chance, and the smallest number of units in each."""
 
 
 def match_units(
@@ -33,7 +33,7 @@ def match_units(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> UnitMatching:
-    """Match the units of two representations one to one by their correlations over rows, and say which beat chance.
+    """Match units of two representations one to one by their correlations, and test which pairs exceed chance.
 
     It finds the same features in sparse autoencoders of several seeds, neurons that were recorded twice, or channels of
     two networks. Each unit has its best-correlated few as candidates, found without a table of all pairs: 10,000 x
@@ -107,7 +107,7 @@ def match_units(
 
 
 def _prepare(X: Any, name: str) -> Any:
-    """Check the numbers; what is mostly zeros becomes sparse."""
+    """Check the numbers, and make matrices that are mostly zeros sparse."""
     from scipy import sparse
 
     if not hasattr(X, "tocsr"):
@@ -139,13 +139,13 @@ def _activity_classes(X: Any) -> Index:
 
 
 def _adjust(p_values: Vector, n_units: int) -> Vector:
-    """Correct for all units: those that stay alone were tested as well."""
+    """Correct for all units, because unmatched units were tested as well."""
     alone = np.ones(n_units - len(p_values))
     return benjamini_hochberg(np.concatenate([p_values, alone]))[: len(p_values)]
 
 
 def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
-    """Share of the correlations that chance gives matched units of the same class, the unit's own included."""
+    """p-value: share of chance correlations of the same class, including the unit's own, that are at least as high."""
     own, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
     values = np.concatenate([found for _, _, found in drawn])
     # Units that stay alone under a permutation have no correlation there: they count as zero.

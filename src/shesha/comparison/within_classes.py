@@ -26,7 +26,7 @@ from shesha.support.warnings import CalibrationWarning
 from shesha.views import Rdm
 
 MEASURES = ("RSA", "mutual kNN", "CKA")
-"""The whole order of distances, who is near whom, and the directions of largest variance."""
+"""Default measures: the order of all distances, the nearest neighbours, and the directions of largest variance."""
 
 
 def compare_within(
@@ -152,7 +152,7 @@ def _align_rows(
 ) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     for name, one in zip(names, (X, Y), strict=True):
         if isinstance(one, Rdm):
-            raise TypeError(f"{name} must be features, of which each class takes its rows, got distances (Rdm)")
+            raise TypeError(f"{name} must be features, to select the rows of each class, got distances (Rdm)")
     found = {name: split_names(one, name) for name, one in zip(names, (X, Y), strict=True)}
     moved = orders({name: rows for name, (_, rows) in found.items()})
     arrays = [check.matrix(values, name) for name, (values, _) in found.items()]
@@ -165,7 +165,7 @@ def _align_rows(
 
 
 def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:
-    """Return labels as text, None where there is none."""
+    """Return labels as text, None for missing ones."""
     from pandas import isna
 
     plain = split_names(values, name)[0] if hasattr(values, "shape") else values
@@ -182,7 +182,7 @@ def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 def _rows(
     inside: NDArray[Any], block: NDArray[Any] | None, group: NDArray[Any] | None, min_group: int
 ) -> tuple[Index, str]:
-    """Return the rows of a class that take part, or why none do."""
+    """Return the rows of a class to use, or the reason for none."""
     rows = np.flatnonzero(inside)
     for one in (block, group):
         if one is not None:

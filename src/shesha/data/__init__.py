@@ -1,4 +1,4 @@
-"""The data sets that travel with the package: real, small, and read without a network."""
+"""Small real data sets that are part of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["digits", "digits_network"]
 
 
 def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return 1,797 images of handwritten digits and the digit that each one shows.
+    """Return 1,797 images of handwritten digits, and the digit in each.
 
     The images are the test set of the UCI collection, written by 13 people. Each is 8 by 8 pixels, row by row; a pixel
     counts the inked points in a 4 by 4 block of the original bitmap. Three pixels at the border are blank throughout.
@@ -42,7 +42,7 @@ def digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def digits_network() -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
-    """Return what the layers of a small network say of 900 digits, before and after training.
+    """Return the layer activations of a small network for 900 digits, before and after training.
 
     The network has three hidden layers of 96, 64 and 32 tanh units. It was trained on 897 of the images of `digits`.
     The rows here are the other 900, drawn at random and kept in the order of that set; it names 96 % of them correctly.

@@ -1,4 +1,4 @@
-"""What one representation is like, apart from how stable it is: its spectrum and its shape, a number each."""
+"""Descriptors of one representation other than stability: single numbers for its spectrum and shape."""
 
 from shesha.descriptors._cards import card
 from shesha.descriptors._registry import Descriptor, descriptor, descriptors

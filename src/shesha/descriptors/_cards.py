@@ -11,7 +11,7 @@ from shesha.support import spelling as spelling
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
-    """Return what a reader must know of a descriptor, as text.
+    """Return the card of a descriptor as text.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def _facts(one: Descriptor) -> list[tuple[str, str]]:
         ("unchanged by", changes_in_words(one.invariant)),
         ("needs", "rows"),
         ("options", options_in_words(one.options)),
-        ("audit", "part of every one" if one.audited else ""),
+        ("audit", "included in every audit" if one.audited else ""),
         ("reference", one.reference),
         ("call it", f"{place}.{one.function.__name__}(X)"),
     ]

@@ -26,7 +26,7 @@ Data = ArrayLike | Representation | Rows | SummedRepresentation
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A number that describes one representation, with what is declared and tested about it."""
+    """A number that describes one representation, with its declared and tested properties."""
 
     name: str
     function: Callable[..., float] = field(repr=False)
@@ -35,18 +35,18 @@ class Descriptor:
     title: str
     bounds: tuple[float, float]
     means: str = field(repr=False)
-    """What the number says, in a sentence."""
+    """Meaning of the number, in a sentence."""
     means_not: str = field(repr=False)
-    """What must not be read into it."""
+    """Limits of its interpretation."""
     reference: str = field(repr=False)
     invariant: frozenset[str] = frozenset()
-    """Changes of the representation that leave the value alone: scaling, translation, orthogonal."""
+    """Changes of the representation that do not change the value: scaling, translation, orthogonal."""
     audited: bool = False
     """Whether it is part of every audit."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it goes by, its own name first."""
+        """Its names, the main one first."""
         return self.name, self.title
 
     @property
@@ -56,18 +56,18 @@ class Descriptor:
         return {one.name: one.default for one in found if one.kind is one.KEYWORD_ONLY}
 
     def check_data(self, X: Data) -> Rows:
-        """Check what is to be described; values are checked when they are read."""
+        """Check the representation; values are checked when they are read."""
         found = rows_or_distances(X, min_rows=2)
         if not isinstance(found, Rows):
             raise TypeError(f"X must be features for {self.name}, got distances between rows")
         return found
 
     def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
-        """Describe checked data; NotEstimable tells why there is no value."""
+        """Describe checked data; NotEstimable gives the reason for a missing value."""
         with single_threaded_blas():
             value = check.real_number(self.function(source.view(self.view), **options), f"the value of {self.name}")
         if np.isnan(value):
-            raise NotEstimable(f"{self.name} gave no number")
+            raise NotEstimable(f"{self.name} did not return a number")
         return value
 
 
@@ -77,7 +77,7 @@ _descriptors: dict[str, Descriptor] = {}
 def descriptor(
     **declared: Any,
 ) -> Callable[[Callable[Concatenate[V, P], float]], Callable[Concatenate[Data, P], float]]:
-    """Mark a function of a view as a descriptor; what comes back is a function of a matrix.
+    """Mark a function of a view as a descriptor, and return a function of a matrix.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ def descriptor(
         found = Descriptor(function.__name__, function, **fields)
         taken = _descriptors.get(found.name)
         if taken is not None and taken.function.__module__ != function.__module__:
-            raise ValueError(f"name must be one that no descriptor has, got {found.name!r}")
+            raise ValueError(f"name must differ from those of other descriptors, got {found.name!r}")
         _descriptors[found.name] = found
         remember_source(found.name, found.reference)
 
         @wraps(function)
         def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:
             if args:
-                raise TypeError(f"{function.__name__}() takes one representation; options are keyword-only")
+                raise TypeError(f"{function.__name__}() must take one representation; options are keyword-only")
             try:
                 return found.build(X if isinstance(X, SummedRepresentation) else found.check_data(X), **options)
             except NotEstimable as reason:
@@ -121,6 +121,6 @@ def descriptor(
 
 
 def descriptors() -> dict[str, Descriptor]:
-    """All marked descriptors by name, those of other packages included, in the order of registration."""
+    """All marked descriptors by name, including those of other packages, in the order of registration."""
     load_marks()
     return dict(_descriptors)

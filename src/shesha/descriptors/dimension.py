@@ -25,10 +25,11 @@ _EQUAL = 1e-10
     view=NeighbourDistances,
     title="Intrinsic dimension",
     bounds=(0, float("inf")),
-    means="How many coordinates the rows need near one another: how fast neighbours multiply with distance (Gride).",
+    means="Number of coordinates that rows need locally, from the growth of the number of neighbours with distance "
+    "(Gride).",
     means_not=(
-        "Not the dimension: it depends on the scale and on the number of rows, and estimators disagree "
-        "(arXiv 2604.20276). Look at the curve of `shesha.descriptors.dimension_over_scale`."
+        "It is not the dimension of the data: it depends on the scale and the number of rows, and estimators "
+        "disagree (arXiv 2604.20276). Look at the curve of `shesha.descriptors.dimension_over_scale`."
     ),
     reference="Denti et al. 2022; Facco et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
@@ -70,7 +71,7 @@ def intrinsic_dimension(view: NeighbourDistances, *, rank: int = 1) -> float:
 
 
 def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Seed = 0) -> DimensionCurve:
-    """Estimate the intrinsic dimension at growing scales, with standard errors, as a curve to draw.
+    """Estimate the intrinsic dimension at growing scales, with standard errors, as a curve.
 
     Noise fills all directions at small scales, curvature and edges of the data show at large ones; a dimension is a
     property of the data only where the curve is flat. Errors come from random halves of the rows: halves of one
@@ -129,7 +130,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
 
 
 def _dimension(distances: Matrix, place: int) -> float:
-    """Dimension from the distances at one rank and the one before; rows without both are left out."""
+    """Dimension from the distances at one rank and at half of it; rows without both are left out."""
     return dimension_of_ratios(_log_ratios(distances, place), int(2 ** (place - 1)))
 
 
@@ -140,7 +141,7 @@ def _log_ratios(distances: Matrix, place: int) -> Vector:
 
 
 def _error(tables: Matrix, halves: Matrix, place: int) -> float:
-    """Standard error: halves have twice the variance of the whole each, so their difference four times."""
+    """Standard error: each half has twice the variance of the whole, so their difference has four times."""
     found = [
         (_dimension(table[half], place), _dimension(table[~half], place))
         for table, half in zip(tables, halves, strict=True)

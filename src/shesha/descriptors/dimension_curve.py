@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BEWARE = (
     "Estimators of intrinsic dimension do not agree with one another, and each depends on the number of rows and on "
     "the scale. A single number is therefore not a property of the data. Compare curves of this one estimator, with "
-    "equal numbers of rows, and read them where they are flat."
+    "equal numbers of rows, and use the parts in which they are flat."
 )
 
 
@@ -31,9 +31,9 @@ class DimensionCurve(Result):
     """The nearer of the two neighbours of each row; the other has twice the rank."""
     dimensions: tuple[float, ...]
     errors: tuple[float, ...]
-    """Standard errors over samples of rows, from random halves of these."""
+    """Standard errors over samples of rows, from random halves of the rows."""
     distances: tuple[float, ...]
-    """Mean distance to the two neighbours: the scale."""
+    """Mean distance to the two neighbours, which defines the scale."""
     n_samples: int
     """Number of distinct rows."""
     n_repeated: int
@@ -71,7 +71,7 @@ class DimensionCurve(Result):
         return ax
 
     def __str__(self) -> str:
-        """Print one line per scale, and what must not be read into it."""
+        """Print one line per scale, and the limits of the interpretation."""
         rows = [["neighbours", "distance", "dimension", "std. error"]]
         for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
             rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])

@@ -14,14 +14,14 @@ from shesha.views import Variances
     view=Variances,
     title="Effective rank",
     bounds=(1, float("inf")),
-    means="How many directions carry the spread (exp of the entropy of the singular values; also called RankMe).",
+    means="Effective number of directions (exp of the entropy of the singular values; also called RankMe).",
     means_not="More is not better: noise fills all of them. It grows with the number of rows.",
     reference="Roy and Vetterli 2007",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
 )
 def effective_rank(view: Variances) -> float:
-    """Number of directions that carry the spread: exp of the entropy of the singular values, scaled to sum 1.
+    """Effective number of directions: exp of the entropy of the singular values, scaled to sum 1.
 
     The rows may lie on disk; they are centred, and read in blocks.
 
@@ -48,8 +48,9 @@ def effective_rank(view: Variances) -> float:
     view=Variances,
     title="Participation ratio",
     bounds=(1, float("inf")),
-    means="How many directions carry the spread, counting mostly the largest.",
-    means_not="Well below the effective rank: a few directions dominate a long tail. It grows with the number of rows.",
+    means="Effective number of directions, which counts mostly the largest.",
+    means_not="If it is far below the effective rank, a few directions dominate a long tail. It grows with the "
+    "number of rows.",
     reference="Gao et al. 2017",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -80,8 +81,8 @@ def participation_ratio(view: Variances) -> float:
     view=Variances,
     title="Participation ratio, corrected",
     bounds=(0, float("inf")),
-    means="The participation ratio that the population of rows has, estimated from these.",
-    means_not="Rough where the value is above the number of rows.",
+    means="An estimate of the participation ratio in the population of rows.",
+    means_not="It is inaccurate if it exceeds the number of rows.",
     reference="arXiv 2509.26560",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
@@ -117,7 +118,7 @@ def corrected_participation_ratio(view: Variances, *, sample: participation.Samp
     check.choice(sample, participation.SAMPLES, "sample")
     shares = _shares(view)
     if sample != "columns" and view.moments.n_rows < participation.FEWEST_ROWS:
-        raise NotEstimable(f"it needs at least 4 rows, got {view.moments.n_rows}")
+        raise NotEstimable(f"needs at least 4 rows, got {view.moments.n_rows}")
     value = participation.corrected_participation_ratio(shares, view.moments, sample)
     if value != value:
         raise NotEstimable(f"too few {'rows or columns' if sample == 'both' else sample} for this many directions")
@@ -129,7 +130,7 @@ def corrected_participation_ratio(view: Variances, *, sample: participation.Samp
     title="Anisotropy",
     bounds=(0, 1),
     means="Share of the variance along the first principal direction.",
-    means_not="High may be one strong signal or one artefact; look at it.",
+    means_not="A high value may come from a strong signal or from an artefact, so inspect this direction.",
     reference="Ethayarajh 2019",
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,

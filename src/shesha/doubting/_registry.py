@@ -16,7 +16,7 @@ Of = Literal["rows", "pair", "both"]
 
 @dataclass(frozen=True)
 class Doubting:
-    """A marked function: what it is called, and what it can look at."""
+    """A marked function, with its name and its possible subjects."""
 
     name: str
     asks: Asks = field(repr=False)
@@ -29,7 +29,7 @@ _marked: dict[str, Doubting] = {}
 
 
 def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks], Asks]:
-    """Mark a function of a subject that returns a doubt, or None; of rows alone, of a pair, or of both."""
+    """Mark a function of a subject (rows, a pair or both) that returns a doubt or None."""
 
     def mark(asks: Asks) -> Asks:
         _marked[f"{name}, {of}"] = Doubting(name, asks, of, cheap)

@@ -31,7 +31,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class Carried:
-    """How much of a score a rare cluster explains."""
+    """The share of a score that a rare cluster explains."""
 
     score: str
     whole: float
@@ -41,7 +41,7 @@ class Carried:
 
 @doubt("rare cluster")
 def rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together determine the score, or most of what linear measures compare."""
+    """A small cluster of rows determines the score, or most of what linear measures compare."""
     rare = rare_rows(subject.clusters[0])
     if not rare.any():
         return None
@@ -51,7 +51,7 @@ def rare_cluster(subject: Subject) -> Doubt | None:
 
 @doubt("rare cluster", of="pair", cheap=True)
 def shared_rare_cluster(subject: Subject) -> Doubt | None:
-    """A few rows that lie together make two representations similar."""
+    """A small cluster of rows makes two representations similar."""
     rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
     if not rare.any():
         return None
@@ -69,7 +69,7 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def centred_gram(rows: Matrix) -> Matrix:
-    """Inner products of rows less their mean."""
+    """Inner products of centred rows."""
     centred = rows - rows.mean(axis=0)
     return np.asarray(centred @ centred.T)
 
@@ -82,7 +82,7 @@ def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
 
 
 def _centre(gram: Matrix) -> Matrix:
-    """Inner products of rows less the mean of these rows."""
+    """Inner products of some rows, centred on their own mean."""
     means = gram.mean(axis=0)
     gram -= means
     gram -= (means - means.mean())[:, None]
@@ -118,7 +118,7 @@ def _named(subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], f
 
 
 def of_cluster(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
-    """The doubt that a rare cluster makes a score."""
+    """The doubt that a rare cluster determines a score."""
     text = (
         f"{len(rows):,} of the checked rows form a cluster apart from all others; with it {measure} is "
         f"{whole:.2f}, without it {without:.2f}"

@@ -14,12 +14,12 @@ from shesha.support.types import Labels, Vector
 
 _CONFOUNDED, _CONFOUNDED_LEVEL = 0.3, 1e-4
 _EXPLAINED, _LEAST = 0.2, 0.05
-"""Share of a score, and smallest amount, that a covariate must explain to be reported."""
+"""Share of a score, and the smallest amount, that a covariate must explain to be reported."""
 
 
 @doubt("covariate", of="both")
 def covariate(subject: Subject) -> Doubt | None:
-    """A covariate explains which rows are close."""
+    """A covariate explains which rows are close to each other."""
     headline = subject.headline
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
     found = [Explained(headline, quantity[subject.places], name) for name, quantity in subject.known.items()]

@@ -1,4 +1,4 @@
-"""Check what could be wrong with a conclusion about representations."""
+"""Check a conclusion about representations for possible problems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
 
 _FEWEST = 12
-"""Fewest rows that doubts can be checked on."""
+"""Smallest number of rows for a check."""
 _FEWEST_FEATURES = 4
 
 
@@ -109,7 +109,7 @@ def doubts(
 
 
 def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
-    """Return the one array of a mapping or of a file, and how long the texts of its rows are."""
+    """Return the only array of a mapping or file, and the lengths of its texts."""
     if isinstance(X, str | os.PathLike):
         from shesha.io import read
 
@@ -118,7 +118,9 @@ def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
         return X, {}
     if len(X) != 1:
         names = check.join_items(X)
-        raise ValueError(f"X must hold one representation, got {len(X)} ({names}): take one, or use shesha.audit")
+        raise ValueError(
+            f"X must hold one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
+        )
     return next(iter(X.values())), text_lengths(X)
 
 
@@ -144,7 +146,7 @@ def find_doubts(
     dependence: Dependence | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
-    """Check rows that all have a direction; `numbers` are row numbers if some rows were left out."""
+    """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
@@ -182,7 +184,7 @@ def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
 
 
 def _too_small(shape: tuple[int, int | None]) -> str:
-    """The reason why so few rows, or features, cannot be checked."""
+    """The reason why there are too few rows or features for a check."""
     n, d = shape
     needed, given = ("", "") if d is None else (f" and {_FEWEST_FEATURES} features", f" of {d:,} features")
     return f"checks need at least {_FEWEST} rows with a direction{needed}, got {n:,} rows{given}"

@@ -17,7 +17,7 @@ _WIDE, _NEARLY_ALL = 16, 0.8
 _FEW = 0.02
 """Share of the features that counts as few."""
 _ROGUE, _APART = 3, 2.0
-"""Features that count as few among ten times as many, if each holds this many times the share of the next."""
+"""Number of features that count as few among ten times as many, if each has this multiple of the next share."""
 _MOVED = 0.1
 """Change of a score below which a few features or duplicates do not matter."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
@@ -27,9 +27,9 @@ _COPY, _COPIES = 0.95, 0.1
 _ALIKE, _GAP = 0.8, 0.75
 """Share of strongly correlated pairs of columns that must be duplicates; low rank gives pairs of every strength."""
 _WIDEST = 1024
-"""Most columns that are compared with one another."""
+"""Maximum number of columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
-"""Fewest distinct values of a column, and rows, for which duplicates are not accidental."""
+"""Smallest numbers of distinct values of a column, and of rows, at which duplicates are not accidental."""
 _AXES = 128
 _UNCORRELATED, _UNCORRELATED_LEVEL = 0.5, 1e-6
 _SORTED = 0.9
@@ -63,7 +63,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
 
 
 def _n_few(falling: Vector) -> int:
-    """How many of the largest shares count as few: one in fifty, or up to three that are far larger than the others."""
+    """The number of largest shares that count as few: 1 in 50, or up to three that are far larger than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     held = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
@@ -134,11 +134,13 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     )
     if abs(whole - left) < _MOVED:
         return None
-    return Doubt("copied features", min(1.0, abs(whole - left)), None, text, "Keep one of each: X[:, columns]")
+    return Doubt(
+        "copied features", min(1.0, abs(whole - left)), None, text, "Keep one column of each group: X[:, columns]"
+    )
 
 
 def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | None:
-    """Features that were compared, and the group of duplicates of each."""
+    """The compared features, with the group of duplicates of each."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -166,7 +168,7 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
 
 @doubt("whitened")
 def whitened(subject: Subject) -> Doubt | None:
-    """Columns are less correlated than independent ones, because axes were fitted to these rows."""
+    """Columns are less correlated than independent columns, because axes were fitted to these rows."""
     from scipy.special import chdtr
 
     columns = np.unique(np.linspace(0, subject.sides[0].shape[1] - 1, _AXES).astype(np.intp))
@@ -187,11 +189,11 @@ def whitened(subject: Subject) -> Doubt | None:
     equal = spread.max() < 1.05 * spread.min()
     what = "whitened axes" if equal else "principal components" if falling >= _SORTED else "axes fitted to these rows"
     text = (
-        f"the columns are less correlated than independent ones: {what}. Halves of such features share "
+        f"the columns are less correlated than independent columns: {what}. Halves of such features share "
         f"nothing by construction: {_score(subject)} {subject.headline.value:.2f}, averaged over rotations "
         f"{averaged:.2f}"
     )
-    advice = "Read basis_averaged_split, which does not depend on the axes, or score the original features"
+    advice = "Use basis_averaged_split, which does not depend on the axes, or score the original features"
     return Doubt("whitened", min(1.0, abs(averaged - subject.headline.value)), p_value, text, advice)
 
 

@@ -55,7 +55,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
 def width(
     value: float, chance: float, unbiased: Callable[[], float], n_rows: int, widths: tuple[int, ...]
 ) -> Doubt | None:
-    """Most of CKA is its chance level, as with many features per row."""
+    """Most of the CKA value is its chance level, as with many features per row."""
     if not chance >= max(_LEAST_CHANCE, _MOSTLY * value):
         return None
     sizes = " and ".join(f"{d:,}" for d in widths)
@@ -80,7 +80,7 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
 
 
 def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
-    """Measures whose null mean is at their best value, given (mean of the null, worst value, best value)."""
+    """Return the measures whose null mean is at their best value, from (null mean, worst value, best value)."""
     found = []
     for name, (mean, worst, best) in chance.items():
         # Without a worst value, and in whatever unit, only a null at the best value itself tells.

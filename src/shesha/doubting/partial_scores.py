@@ -13,14 +13,14 @@ from shesha.kernels.ranks import midranks
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_SHUFFLED = 19
-"""Number of shuffled quantities that the given one is compared with."""
+"""Number of shuffled quantities for comparison with the given one."""
 _FEW_LEVELS = 8
-"""Labels with up to this many values get a level per pair of values; others, agreement and a level per value."""
+"""Labels with up to this many values get a level per pair of values; others get agreement and a level per value."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """How much of a score a covariate of the rows explains."""
+    """The share of a score that a covariate of the rows explains."""
 
     headline: Headline
     quantity: Vector | Labels

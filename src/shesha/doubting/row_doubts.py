@@ -31,12 +31,12 @@ _SHARED = 0.3
 _DIRECTIONS = 3
 """Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
-"""Fewest features and rows for which scale and position of a row can be separated."""
+"""Smallest numbers of features and rows at which scale and position of a row can be separated."""
 _LONGEST = 3
 """Number of rows that may dominate alone."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
-are far together hide one another as long as any of them is left."""
+"""Multiple of the median distance from the centre at which a row counts as distant, and the maximum number of such
+rows to examine. Distant rows can mask one another while any of them remains."""
 
 
 _ORDER_ADVICE = (
@@ -47,7 +47,7 @@ _ORDER_ADVICE = (
 
 
 _ALTERNATION_ADVICE = (
-    "Pass what alternates (the condition, the parity of the row) as within= or covariates=. If rows were "
+    "Pass the alternating variable (the condition, the parity of the row) as within= or covariates=. If rows were "
     "only interleaved, shuffle them in the same way everywhere"
 )
 
@@ -66,7 +66,7 @@ def order(subject: Subject) -> Doubt | None:
             return None
     score = _neighbour_swapped_score(subject)
     text = (
-        "neighbouring rows are closer than random ones; with each row replaced by its neighbour, "
+        "neighbouring rows are closer than random rows; with each row replaced by its neighbour, "
         f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
     )
     advice = describe_period(found.period) if found.period else _ORDER_ADVICE
@@ -88,7 +88,7 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
-    """Every other row is similar: a condition that alternates, or two interleaved batches."""
+    """Every other row is similar, as with an alternating condition or two interleaved batches."""
     found = subject.dependence
     classes = subject.classes_here
     if not subject.ordered or not found.has_alternation or (classes is not None and _classes_alternate(subject)):
@@ -96,7 +96,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     headline, steps = subject.headline, [_rotate_stretches(subject, step) for step in (2, -2)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     text = (
-        "neighbouring rows are farther apart than random ones, and every other row is closer; with each row replaced "
+        "neighbouring rows are farther apart than random rows, and every other row is closer; with each row replaced "
         f"by the row after the next, {headline.name} is still {kept:.2f} instead of {headline.value:.2f}"
     )
     return Doubt("alternating order", max(0.0, kept), found.alternation_p_value, text, _ALTERNATION_ADVICE)
@@ -123,12 +123,12 @@ def duplicates(subject: Subject) -> Doubt | None:
         f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
         f"of {found.n_looked_at:,} checked rows nearly repeat another; duplicates count as evidence more than once"
     )
-    return Doubt("duplicates", share, None, text, "Keep one of each, or pass duplicates as groups=")
+    return Doubt("duplicates", share, None, text, "Keep one row of each set, or pass duplicates as groups=")
 
 
 @doubt("few rows")
 def few_rows(subject: Subject) -> Doubt | None:
-    """A few distant rows dominate what linear measures compare."""
+    """A few distant rows dominate linear measures."""
     rows, n_far = far_rows_first(subject)
     centred = subject.read(0, rows)
     centred -= np.median(centred, axis=0)
@@ -151,7 +151,7 @@ def few_rows(subject: Subject) -> Doubt | None:
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
-    """The longest rows, farthest first, followed by the checked rows; with the number of the former.
+    """The longest rows, farthest first, then the checked rows; with the number of the former.
 
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
@@ -166,7 +166,7 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
 
 def _alone(subject: Subject, side: int, far: Index) -> Index:
-    """The distant rows that lie in no separate cluster."""
+    """The distant rows that are not in a separate cluster."""
     if not len(far):
         return far
     others = np.setdiff1d(subject.places, far)
@@ -176,7 +176,7 @@ def _alone(subject: Subject, side: int, far: Index) -> Index:
 
 
 def _n_far(lengths: Vector) -> int:
-    """How many of the longest rows may dominate: one in fifty, and all distant ones up to a tenth."""
+    """The number of longest rows that may dominate: 1 in 50, and all distant rows up to a tenth."""
     n = len(lengths)
     outlying = int((lengths > _FAR * np.median(lengths)).sum())
     return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
@@ -184,7 +184,7 @@ def _n_far(lengths: Vector) -> int:
 
 @doubt("row scale", of="both")
 def row_scale(subject: Subject) -> Doubt | None:
-    """The length of each row, or its number of nonzero entries, explains which rows are close."""
+    """The length of rows, or their number of nonzero entries, explains which rows are close."""
     headline = subject.headline
     # In few dimensions the length of a row is much of where it lies, and few rows are told apart by any number.
     narrow = min(sample.shape[1] for sample in subject.samples) < _WIDE or len(subject.places) < _FEW_ROWS
@@ -237,7 +237,7 @@ def _several(labels: Index) -> Index | None:
 
 
 def _rank_correlation(sides: list[Vector]) -> float:
-    """Rank correlation of two quantities; 1 of one alone."""
+    """Rank correlation of two quantities; 1 for a single one."""
     if len(sides) == 1:
         return 1.0
     return float(np.corrcoef([midranks(side)[0] for side in sides])[0, 1])

@@ -20,7 +20,7 @@ from shesha.views import Rows
 _LENGTH = 64
 """Rows of each of the four stretches of the target score."""
 _BLOCK = 1 << 20
-"""Numbers that are read at a time."""
+"""Number of values that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Subject:
     known: Mapping[str, Vector | Labels] = field(default_factory=dict)
     """Covariates and groups by name: numbers as floats, labels as codes."""
     design: Mapping[str, Vector | Labels] = field(default_factory=dict)
-    """The same for the design, which is respected already but may be confounded with classes."""
+    """The labels of the design, which is already respected but may be confounded with classes."""
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
@@ -43,7 +43,7 @@ class Subject:
     """Numbers of the rows, if some were left out."""
 
     def caller_rows(self, rows: Index) -> tuple[int, ...]:
-        """The numbers by which the caller knows some rows."""
+        """The row numbers in the caller's data."""
         return tuple((rows if self.numbers is None else self.numbers[rows]).tolist())
 
     @property
@@ -58,7 +58,7 @@ class Subject:
 
     @cached_property
     def windows(self) -> list[Index]:
-        """Stretches of consecutive rows, spread evenly; all rows where they are few."""
+        """Evenly spaced stretches of consecutive rows; all rows if there are few."""
         return stretches(self.n_rows, _LENGTH)
 
     @cached_property
@@ -68,7 +68,7 @@ class Subject:
 
     @cached_property
     def samples(self) -> tuple[Matrix, ...]:
-        """Their values, on each side."""
+        """Values of the checked rows on each side."""
         return tuple(self.read(at, self.places) for at in range(len(self.sides)))
 
     @cached_property
@@ -78,7 +78,7 @@ class Subject:
 
     @cached_property
     def units(self) -> tuple[float, ...]:
-        """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
+        """A power of two near the largest number of each side, by which values are divided to avoid overflow."""
         largest = [
             max(float(np.abs(block).max(initial=0.0)) for _, block in side.blocks(_BLOCK)) for side in self.sides
         ]
@@ -95,7 +95,7 @@ class Subject:
 
     @property
     def sample(self) -> Matrix:
-        """Their values on the first side."""
+        """Values of the checked rows on the first side."""
         return self.samples[0]
 
     @cached_property
@@ -106,7 +106,7 @@ class Subject:
         return self.split(self.sample)
 
     def split(self, rows: Matrix, *, rotated: bool = False) -> Headline:
-        """The same for rows that were changed, with the same partitions where there are as many features."""
+        """The target score of changed rows, with the same partitions if the number of features is the same."""
         return Headline.from_halves(rows, self.metric, self.seed, rotated=rotated)
 
     @property

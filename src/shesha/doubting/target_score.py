@@ -18,7 +18,7 @@ from shesha.views import RankedRdm, Representation, SplitHalves
 _N_DRAWS = 8
 """Number of partitions; a score and its partial score share their error."""
 _SPANNED = 1e-8
-"""Directions that functions of unit length span by less than this are rounding."""
+"""Directions that unit-length functions span by less than this are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Headline:
         return float(np.einsum("ij,ij->i", self.first, self.second).mean())
 
     def permuted_scores(self, orders: Sequence[Index]) -> Vector:
-        """The score with the rows of one side in each of these orders."""
+        """The score for each of these permutations of one side's rows."""
         sides = zip(self.first, self.second, strict=True)
         products = [permutation_products(first, second, self.n_rows, orders) for first, second in sides]
         return np.asarray(np.mean(products, axis=0))

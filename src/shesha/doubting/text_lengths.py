@@ -14,7 +14,7 @@ NAME = "number of tokens"
 
 
 def text_lengths(representations: Any) -> dict[str, Vector]:
-    """Return the number of tokens of each row as a covariate; nothing where it is unknown or the same for all.
+    """Return the number of tokens of each row as a covariate; nothing if it is unknown or constant.
 
     Length alone separates texts: the longer a text, the nearer its mean-pooled row to a common direction.
     `Activations`, and files that an extraction wrote, record the numbers.
@@ -33,7 +33,7 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
 
 
 def _paths(representations: Any) -> list[Any]:
-    """Return the paths among what may be a path, several, a mapping of them, or files to be read when needed."""
+    """Return the paths of an input: a path, several paths, a mapping of paths, or files to be read when needed."""
     given = getattr(representations, "paths", representations)
     if isinstance(given, Mapping):
         given = list(given.values())

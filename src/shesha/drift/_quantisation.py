@@ -7,7 +7,7 @@ from torch import Tensor
 
 LARGEST = 127
 BLOCK = 64
-"""Weights that share a scale in four bits."""
+"""Number of weights with a common scale in four bits."""
 NF4_LEVELS = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
     *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
@@ -18,7 +18,7 @@ NF4_LEVELS = (
 
 
 def int8(values: Tensor) -> Tensor:
-    """Round each row of a weight to whole multiples of its largest entry over 127."""
+    """Round each row of a weight to whole multiples of 1/127 of its largest entry."""
     rows = values.flatten(1) if values.ndim > 1 else values.unsqueeze(0)
     scale = rows.abs().amax(dim=1, keepdim=True) / LARGEST
     # A row of zeros has no scale and needs none.

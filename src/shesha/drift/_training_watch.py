@@ -1,4 +1,4 @@
-"""A canary during training: encode, check and log, without an effect on the training."""
+"""A canary during training: encode, check and log, without affecting the training."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PREFIX = "canary"
 LEVELS = {"ok": 0, "watch": 1, "alert": 2}
-"""States as numbers for loggers; a missing verdict is the highest."""
+"""States as numbers for loggers; a verdict that is not estimable is the highest."""
 _UNKNOWN = 3
 
 
@@ -27,7 +27,7 @@ class Verdict(Protocol):
 
 
 class Monitor(Protocol):
-    """Anything that compares the canary with its reference."""
+    """Any object that compares the canary with its reference."""
 
     def check(self, current: Any, /) -> Verdict:
         """Compare the rows of the canary with the reference."""
@@ -35,7 +35,7 @@ class Monitor(Protocol):
 
 
 Canary = Callable[["nn.Module"], Array]
-"""From a model to the array of the canary's rows."""
+"""Function from a model to the array of the canary's rows."""
 
 
 class Watch:

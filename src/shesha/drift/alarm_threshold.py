@@ -19,7 +19,7 @@ _TRIES = 15
 
 @dataclass(frozen=True)
 class AlarmRule:
-    """How evidence adds up, and when it raises the alarm.
+    """The rule by which evidence adds up and raises the alarm.
 
     Without change the rank of a check among K re-encodings is uniform. So the mean number of checks to the alarm is
     that of a Markov chain, whatever the data: the threshold is the smallest at which it is the stated one. The stated

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import classes that derive from another library's when they are first used."""
+    """Import classes that derive from another library when they are first used."""
     if name == "CanaryCallback":
         require("transformers", "hf", "transformers is needed for CanaryCallback")
         return import_module("shesha.drift._trainer").CanaryCallback

@@ -18,15 +18,15 @@ from shesha.support.progress import mute_progress, track
 from shesha.support.types import Matrix
 
 SIZES = (8, 16, 32, 64)
-"""Rows per pass of the re-encodings, in turn: each shape of a batch costs a model some time when it is new."""
+"""Batch sizes of the re-encodings, in turn; few, because each new shape of a batch costs a model some time."""
 REFERENCE = "reference.safetensors"
 _HALVES = 2
-"""With half precision, every second re-encoding has it."""
+"""With half precision, it is used for every second re-encoding."""
 
 
 @dataclass(frozen=True)
 class CanaryEncodings:
-    """What `encode_canaries` wrote.
+    """The result of `encode_canaries`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def encode_canaries(
     seed: int = 0,
     encoding: Mapping[str, Any] | None = None,
 ) -> CanaryEncodings:
-    """Encode canary inputs, and again `n` times in batches drawn anew: the nulls of a monitor.
+    """Encode canary inputs once, then `n` times in random batches, as the nulls of a monitor.
 
     Re-encoding i puts the inputs into random batches of 8, 16, 32 or 64, in turn. So each is padded and multiplied
     together with others, as a service does with its requests. Each is written when it is finished. Rerun the same call
@@ -132,7 +132,7 @@ def encode_canaries(
 
 
 def _load(model: Any, data: Sequence[Any], encoding: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Load a model and what reads its inputs once, as they are called for every batch; and return the options."""
+    """Load a model and its tokenizer or processor once, and return the options."""
     require("torch", "torch")
     from shesha.extract.pretrained import TIMM, find_source, load_model, load_reader
 
@@ -161,7 +161,7 @@ def _half_precision(model: Any) -> Any:
 def _encode_again(
     model: Any, data: Sequence[Any], rng: np.random.Generator, size: int, options: Mapping[str, Any]
 ) -> Matrix:
-    """Encode the inputs in random batches of a size, and return their rows in their own order."""
+    """Encode the inputs in random batches of a size, and return the rows in the original order."""
     from shesha.extract import encode
 
     order = rng.permutation(len(data))
@@ -176,6 +176,6 @@ def _encode_again(
 
 
 def _write(file: Path, rows: Matrix) -> None:
-    """Write a matrix whole or not at all: what is there counts as finished."""
+    """Write a complete matrix or nothing, because existing files count as finished."""
     with replacing(file) as draft, draft.open("wb") as stream:
         np.save(stream, rows, allow_pickle=False)

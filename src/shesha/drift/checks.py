@@ -54,7 +54,7 @@ class Found:
 
 
 def run_check(current: Any, setting: Setting) -> Found:
-    """Compare rows with the reference; broken rows give a reason, other inputs an error."""
+    """Compare rows with the reference; invalid values give a reason, different inputs an error."""
     held = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)

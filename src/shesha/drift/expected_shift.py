@@ -18,7 +18,7 @@ from shesha.support.types import Seed, Vector
 
 _STRANGEST = 5
 _MOST_WEIGHTED = 2000
-"""Rows that are ranked with weights: the time grows with the third power of their number."""
+"""Maximum number of rows with weights, because the time grows with the cube of their number."""
 
 
 def conformal_stream(
@@ -83,7 +83,7 @@ def conformal_stream(
     if held.shape[1] != rows.shape[1]:
         raise ValueError(f"new must have the {held.shape[1]} features of the reference, got {rows.shape[1]}")
     if groups is not None and weights is not None:
-        raise ValueError("groups must not come with weights, got both: ranks within groups need no weights")
+        raise ValueError("groups and weights must not both be given, got both: ranks within groups need no weights")
     check.fraction(alpha, "alpha", closed=False)
     rng = generator(seed)
     order = rng.permutation(len(held))
@@ -107,12 +107,12 @@ def _checked_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
     if found.shape != (n_rows,):
         raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {found.shape}")
     if not np.isfinite(found).all() or (found < 0).any():
-        raise ValueError("weights must be finite and at least 0, got others")
+        raise ValueError("weights must be finite and at least 0, got other values")
     if (found[-n_new:] == 0).any():
-        raise ValueError("weights must be above 0 for new rows, got 0: such a row could not have come")
+        raise ValueError("weights must be above 0 for new rows, got 0: such a row could not have occurred")
     if n_rows > _MOST_WEIGHTED:
         raise ValueError(
-            f"weights must be of at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}: give groups, or a part of the stream"
+            f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}: pass groups, or a part of the stream"
         )
     return found
 

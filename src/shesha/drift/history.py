@@ -37,11 +37,11 @@ class Writer(Protocol):
         ...
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
-        """Store an event and its changes of state, all or nothing."""
+        """Store an event and its changes of state in one transaction."""
         ...
 
     def write(self, states: Mapping[str, str]) -> None:
-        """Store states alone."""
+        """Store states without an event."""
         ...
 
 
@@ -83,7 +83,7 @@ class InMemory:
         self._events.setdefault(kind, deque(maxlen=_KEPT_IN_MEMORY)).append({"at": _now(), **value})
 
     def write(self, states: Mapping[str, str]) -> None:
-        """Store states alone."""
+        """Store states without an event."""
         self._states.update(states)
 
     def events(self, kind: Kind, last: int | None = None) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ class InFile:
             raise sqlite.StoreError(f"{self.path} must hold events as JSON, got a damaged one: {error}") from error
         if not isinstance(found, dict) or not isinstance(found.get("state"), str):
             raise sqlite.StoreError(
-                f"{self.path} must hold events with a state, got {str(text)[:60]!r}; move the file away to start anew"
+                f"{self.path} must hold events with a state, got {str(text)[:60]!r}; move the file away to start again"
             )
         return found
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 _WIDTH, _HEIGHT = 460, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 10, 20
 _MANY = 20.0
-"""From this ratio of the largest to the smallest drift on, the axis is logarithmic."""
+"""Ratio of the largest to the smallest drift from which the axis is logarithmic."""
 
 
 class Check(NamedTuple):
-    """One check: its time in words, its drift and threshold (NaN where there is none), and the state of the monitor."""
+    """One check: its time in words, its drift and threshold (NaN if missing), and the state of the monitor."""
 
     at: str
     drift: float
@@ -63,7 +63,7 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
 
 
 class _Scale:
-    """Where a value stands: logarithmic where values differ by much."""
+    """The vertical scale, logarithmic if values differ much."""
 
     def __init__(self, values: Sequence[float]) -> None:
         positive = [one for one in values if isfinite(one) and one > 0]
@@ -82,7 +82,7 @@ class _Scale:
 
 
 def _mark(x: float, y: float, one: Check) -> str:
-    """Draw a check: a diamond for an alarm, a dot for all else, so that colour is not all that tells them apart."""
+    """Draw a check: a diamond for an alarm, otherwise a dot, so that shape as well as colour distinguishes them."""
     kind = one.state.split()[0]
     shape = (
         f'<path class="{escape(kind)}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CONNECTIONS = 32
-"""Connections answered at a time; more are closed at once."""
+"""Maximum number of connections at a time; further ones are closed immediately."""
 SECONDS = 10.0
 """Seconds after which a connection is closed, however slowly its client sends or reads."""
 Answer = tuple[bytes, str]
@@ -23,7 +23,7 @@ _LOOPBACK_NAMES = {"localhost"}
 
 
 class BoundedServer(ThreadingHTTPServer):
-    """Answers a limited number of connections, each for a limited time.
+    """A server that answers a limited number of connections, each for a limited time.
 
     Parameters
     ----------
@@ -53,9 +53,7 @@ class BoundedServer(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise OSError(
-                    errno.EADDRINUSE, f"port must be free, got {port}, on which another program listens"
-                ) from error
+                raise OSError(errno.EADDRINUSE, f"port must be free, got {port}, which another program uses") from error
             raise OSError(error.errno, f"host must be an address of this machine, got {host!r}: {error}") from error
 
     @property
@@ -99,7 +97,7 @@ class BoundedServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that left; every other fault is answered with 503 earlier."""
+        """Ignore clients that disconnected; every other fault was already answered with 503."""
 
 
 def is_loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ from shesha.drift.streams import BETS
 from shesha.support.types import Matrix, Vector
 
 JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Rates of the composite jumper: a bet that lasts for ever, ..., a new one with each row."""
+"""Rates of the composite jumper, from a bet that never changes to a new bet with each row."""
 
 
 def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
@@ -55,7 +55,7 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
 
 
 def first_alarm(log10_martingale: Vector, log10_threshold: float) -> int:
-    """Return the number of the row that reaches the threshold first, from 1; 0 where none does.
+    """Return the number of the first row that reaches the threshold, from 1; 0 if none does.
 
     Examples
     --------

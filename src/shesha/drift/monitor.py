@@ -205,7 +205,7 @@ class DriftMonitor:
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def acknowledge(self) -> None:
-        """Acknowledge alarms; the evidence of checks and of the stream starts anew."""
+        """Acknowledge alarms, and restart the evidence of checks and of the stream."""
         with self._history.open_for_writing() as history:
             states = {_EVIDENCE: Evidence.restart(history.state(_EVIDENCE)).as_text()}
             if history.state(_STREAM) is not None:
@@ -276,7 +276,7 @@ class DriftMonitor:
             with self._history.open_for_writing() as history:
                 keep(history)
         except (OSError, StoreError, sqlite3.Error) as error:
-            problem = f"the verdict is not stored in the history and ignores the evidence of earlier checks: {error}"
+            problem = f"the verdict was not stored in the history, and ignores the evidence of earlier checks: {error}"
             warn(problem, MeasureWarning)
             return problem
         return ""

@@ -24,7 +24,7 @@ _ENTRY = "monitor"
 
 
 def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
-    """Write a monitor, and return the place of its history; a name that ends in .npz makes a single file."""
+    """Write a monitor, and return the path of its history; a name that ends in .npz gives a single file."""
     if place.suffix != ".npz" or place.is_dir():
         return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
     if place.exists():
@@ -39,7 +39,7 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]:
-    """Read a monitor that `write` wrote; ValueError describes damage."""
+    """Read a monitor that `write` wrote; raise ValueError if it is damaged."""
     if place.suffix == ".npz" and place.is_file():
         return *_read_file(place), InMemory()
     about, arrays, name = _read_folder(place)
@@ -63,7 +63,7 @@ def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
     if layout != LAYOUT:
         raise ValueError(
             f"folder must hold a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
-            f"{about.get('shesha')}; use that version, or make the monitor anew"
+            f"{about.get('shesha')}; use that version, or make the monitor again"
         )
 
 
@@ -110,8 +110,8 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
     content = (folder / name).read_bytes() if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):
         raise ValueError(
-            f"folder must hold a whole monitor, got {folder}: {name} is missing or damaged, perhaps by an "
-            "incomplete copy; copy it again, or make the monitor anew"
+            f"folder must hold a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
+            "incomplete copy; copy it again, or make the monitor again"
         )
     with np.load(io.BytesIO(content), allow_pickle=False) as found:
         return about, dict(found), about["sha256"][:16]

@@ -26,7 +26,7 @@ class Unchanged:
     rows: Vector
     """The largest movement of each row over re-encodings."""
     classes: Vector
-    """The same of each class."""
+    """The largest movement of each class over re-encodings."""
 
     def __len__(self) -> int:
         """Return the number of re-encodings."""

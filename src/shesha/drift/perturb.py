@@ -71,7 +71,7 @@ def gaussian_noise(
 
 
 def int8(model: nn.Module, *, targets: Targets = "**") -> AbstractContextManager[None]:
-    """Round weights to eight bits, symmetrically: whole multiples of the largest entry of each row over 127.
+    """Round weights symmetrically to eight bits: whole multiples of 1/127 of the largest entry of each row.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class Reference:
     rows: Matrix | None
     """Rows as encoded; None if only their geometry was saved."""
     geometry: Matrix | None
-    """The same up to a rotation; None until needed."""
+    """The rows up to a rotation; None until needed."""
     n_features: int
     precision: float
     names: Names | None

@@ -1,4 +1,4 @@
-"""Evidence over repeated checks, with an alarm of stated run length."""
+"""Evidence over repeated checks, with an alarm at a stated run length."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Evidence:
     alarm_since: int = 0
 
     def update(self, p_value: float, rule: AlarmRule) -> Evidence:
-        """Return the evidence after one more check; one without a p-value counts, and changes no sum."""
+        """Return the evidence after one more check; a check without a p-value is counted but changes no sum."""
         if isnan(p_value):
             return replace(self, number=self.number + 1)
         e = rule.e_value(p_value)
@@ -49,7 +49,7 @@ class Evidence:
         return replace(found, alarm_since=found.number) if reached else found
 
     def as_text(self) -> str:
-        """Return all of it as JSON."""
+        """Return the evidence as JSON."""
         return state_text(vars(self))
 
     @classmethod

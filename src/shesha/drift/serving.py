@@ -61,11 +61,13 @@ def server(folder: str | Path, host: str = "127.0.0.1", port: int = 9108) -> Bou
 
 @contextmanager
 def _damage_named(place: Path) -> Iterator[None]:
-    """Name the file of a history whose events lack what every event has."""
+    """Raise an error that names the file if events lack required fields."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{place / HISTORY} must hold whole events, got one without or with odd {error}") from error
+        raise ValueError(
+            f"{place / HISTORY} must hold complete events, got one with a missing or invalid {error}"
+        ) from error
 
 
 def _registry(client: Any, place: Path) -> Any:
@@ -76,7 +78,7 @@ def _registry(client: Any, place: Path) -> Any:
 
 
 class _Collector:
-    """Makes the gauges from the history on request."""
+    """A collector that makes the gauges from the history on request."""
 
     def __init__(self, family: Any, place: Path) -> None:
         self._family, self._place = family, place
@@ -105,7 +107,7 @@ class _Collector:
         yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
         for gauge, told, field in (
             ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
-            ("shesha_drift_threshold", "Drift that unchanged encodings rarely exceed.", "threshold"),
+            ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
             family = self._family(gauge, told, labels=["monitor", "measure", "tier"])

@@ -12,7 +12,7 @@ from shesha.measures import Measure, get
 
 LEVEL = 0.01
 FEWEST_IN_A_ROW = 19
-"""Fewest re-encodings for evidence over checks."""
+"""Smallest number of re-encodings for evidence over checks."""
 
 
 def check_level(
@@ -29,8 +29,8 @@ def check_level(
         if unchanged is None or len(unchanged) < FEWEST_IN_A_ROW:
             got = "none" if unchanged is None else str(len(unchanged))
             raise ValueError(
-                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; without re-encodings, the "
-                "noise of many checks is unknown"
+                f"run_length must be used with at least {FEWEST_IN_A_ROW} nulls, got {got}; with fewer re-encodings, "
+                "the noise of many checks is unknown"
             )
         return max(LEVEL, 1 / (len(unchanged) + 1))
     level = LEVEL if false_alarm is None else check.fraction(false_alarm, "false_alarm", closed=False)

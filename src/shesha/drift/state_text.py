@@ -1,4 +1,4 @@
-"""The state of a monitor between checks as text, exact and checked when read."""
+"""The state of a monitor between checks as exact text, which is checked when read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 2**62
 
 
 def state_text(fields: Mapping[str, Any]) -> str:
-    """Return plain values as JSON; numbers come back to the last bit."""
+    """Return plain values as JSON, with numbers exact to the last bit."""
     return json.dumps(dict(fields))
 
 
@@ -30,12 +30,12 @@ def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise damaged_state(f"no JSON ({error})") from error
     if not isinstance(plain, dict) or sorted(plain) != sorted(names):
-        raise damaged_state(f"{str(text)[:60]!r} where {', '.join(names)} should be")
+        raise damaged_state(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
 
 def count_field(plain: Mapping[str, Any], name: str, most: int = MOST) -> int:
-    """Return a whole number from 0 on."""
+    """Return a non-negative whole number."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise damaged_state(f"{name} = {str(value)[:40]}")
@@ -56,7 +56,7 @@ def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) ->
 
 
 def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[int]:
-    """Return several whole numbers from 0 on."""
+    """Return several non-negative whole numbers."""
     value = plain[name]
     if not isinstance(value, list):
         raise damaged_state(f"{name} = {str(value)[:40]}")
@@ -66,8 +66,8 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
 def damaged_state(got: str) -> StoreError:
     """Return the error for damaged state, with a remedy."""
     return StoreError(
-        f"the evidence of earlier checks must be undamaged, got {got}; acknowledge it (`shesha monitor "
-        "acknowledge`, or `acknowledge()`) to start anew"
+        f"the evidence of earlier checks must be undamaged, got {got}; acknowledge it (`shesha monitor acknowledge`, "
+        "or `acknowledge()`) to restart"
     )
 
 

@@ -19,17 +19,18 @@ _MOVED = 10
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 _TITLES = {
     "ok": "No change",
-    "watch": "A sign of change, short of an alarm",
+    "watch": "Signs of change, but no alarm",
     "alert": "Alert: the model changed",
-    "not estimable": "Alert: the check could not tell",
+    "not estimable": "Alert: the check could not decide",
 }
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'%3E"
     "%3Ccircle cx='4.5' cy='4.5' r='4' fill='%23{}'/%3E%3C/svg%3E"
 )
 _CHARTS = (
-    "0: the same geometry as the reference. Dashed: the threshold, which unchanged encodings rarely pass. Diamonds: "
-    "alarms. An axis is logarithmic where values differ more than twentyfold."
+    "0: the same geometry as the reference. The dashed line is the threshold, which unchanged encodings rarely "
+    "exceed. Diamonds: "
+    "alarms. Axes are logarithmic if values differ more than twentyfold."
 )
 _ICON_COLOURS = {"ok": "00695c", "watch": "b26a00", "alert": "b00020", "not estimable": "b00020"}
 _CSS = """
@@ -65,7 +66,7 @@ _PAGE = """<!doctype html>
 
 
 def page(folder: Path, now: datetime | None = None) -> str:
-    """Return the page for people, of the last checks and updates. All text is escaped.
+    """Return the web page of the last checks and updates; all text is escaped.
 
     Parameters
     ----------
@@ -98,23 +99,23 @@ def page(folder: Path, now: datetime | None = None) -> str:
         icon=_ICON.format(_ICON_COLOURS.get(state, "5b6168")),
         css=_CSS,
         name=name,
-        about=f"{monitor.n_rows:,} canary rows. As of {present:%Y-%m-%d %H:%M} UTC; reload for the present.",
+        about=f"{monitor.n_rows:,} canary rows. As of {present:%Y-%m-%d %H:%M} UTC; reload to update.",
         body="".join(parts),
     )
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    """Return the folder's name with invalid UTF-8 replaced, which neither gauges nor pages can contain."""
     return os.fsencode(folder.resolve().name).decode("utf-8", "replace")
 
 
 def number(value: Any) -> float:
-    """Return a number of the history, where a missing one is null."""
+    """Return a number of the history; null becomes NaN."""
     return float("nan") if value is None else float(value)
 
 
 def time_ago(at: str, now: datetime) -> str:
-    """Say how long ago a time was.
+    """Return the time since a moment, in words.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def _time(at: str, now: datetime) -> str:
 
 
 def _state_now(last: dict[str, Any], now: datetime) -> str:
-    """Say the state, when that was, under which circumstances, and what to do."""
+    """Return the state, its time, its circumstances and the advice."""
     circumstances = ", ".join(f"{name} {text}" for name, text in sorted((last.get("about") or {}).items()))
     what = last["reason"] or last["advice"]
     todo = "Nothing needs to be done." if what == "Nothing." else f"What to do: {what}"
@@ -152,7 +153,7 @@ def _state_now(last: dict[str, Any], now: datetime) -> str:
 
 
 def _evidence(last: dict[str, Any]) -> str:
-    """Say how near the alarm of many checks is, where that raises alarms."""
+    """Return the share of the evidence that raises the alarm of many checks, if that rule is used."""
     row = last["sequence"]
     if not row or not last.get("by_sequence"):
         return ""
@@ -183,7 +184,7 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
 
 
 def _names(check: dict[str, Any]) -> list[str]:
-    """Name the measures of a check, without options where the name alone tells them apart."""
+    """Name the measures of a check, without options if the names alone distinguish them."""
     names = [str(score["measure"]) for score in check["scores"]]
     bases = [name.partition("(")[0] for name in names]
     return [base if bases.count(base) == 1 else name for name, base in zip(names, bases, strict=True)]

@@ -22,7 +22,7 @@ from shesha.support.types import Index, Matrix, Vector
 LOWEST, HIGHEST, BINS = 1e-3, 1e5, 16384
 """Limits and number of bins of scores; the score is 1 at the typical distance from the centre."""
 JUMP = 0.01
-"""Share of the capital that changes its bet at each row."""
+"""Share of the capital that switches bets at each row."""
 BETS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 _FAR = 1e12
 """Largest evidence of a stream, in powers of ten."""
@@ -59,14 +59,14 @@ class Typical:
         return cls(centre, axes / np.sqrt(shrunk * d) / unit)
 
     def scores(self, rows: Matrix) -> Vector:
-        """Return squared distances from the centre, in units of the typical one."""
+        """Return squared distances from the centre, in units of the typical distance."""
         white = (rows - self.centre) @ self.whitening
         found: Vector = np.einsum("ij,ij->i", white, white)
         return found
 
 
 def _power_of_two(rows: Matrix) -> float:
-    """Return the size of the largest number as a power of two, because division by it is exact."""
+    """Return a power of two near the largest number, because division by it is exact."""
     return float(np.ldexp(1.0, np.frexp(np.abs(rows).max())[1] - 1))
 
 
@@ -98,13 +98,13 @@ class Stream:
     counts: Index = field(default_factory=lambda: np.zeros(BINS, dtype=np.intp))
     n_seen: int = 0
     capital: Vector = field(default_factory=lambda: np.full(len(BETS), 1 / len(BETS)))
-    """Of each bet, as shares of the martingale."""
+    """Capital of each bet, as a share of the martingale."""
     log10_martingale: float = 0.0
     log10_highest: float = 0.0
     alarm_since: int = 0
 
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
-        """Return the p-values of new scores, each among all before it, and add them to the history."""
+        """Return the p-value of each new score among all earlier ones, and add the scores to the history."""
         found = np.empty(len(scores))
         # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
         for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
@@ -132,7 +132,7 @@ class Stream:
                 self.alarm_since = self.n_seen
 
     def as_text(self) -> str:
-        """Return all of it as JSON; numbers come back to the last bit."""
+        """Return the state as JSON, with numbers exact to the last bit."""
         filled = np.flatnonzero(self.counts)
         return state_text(
             {

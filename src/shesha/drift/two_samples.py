@@ -1,4 +1,4 @@
-"""Two-sample tests for windows of new inputs, whose rows match no earlier rows."""
+"""Two-sample tests for windows of new inputs, whose rows do not correspond to earlier rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shesha.support.types import Matrix, Seed, Vector
 Test = Literal["energy", "mmd", "sliced wasserstein", "c2st"]
 TESTS: tuple[Test, ...] = get_args(Test)
 Statistic = Callable[[Matrix], Vector]
-"""Takes random divisions of the rows, one per line, True for the window; returns the statistic of each."""
+"""Function from random divisions of the rows (one per line, True for the window) to the statistic of each."""
 _DIRECTIONS = 100
 _FOLDS = 5
 
@@ -106,7 +106,7 @@ def _distances(rows: Matrix) -> Matrix:
 
 
 def _means(pairs: Matrix, dealt: Matrix) -> tuple[Vector, Vector, Vector]:
-    """Mean of a matrix over pairs within the reference, within the window, and between them, per division."""
+    """Mean of a matrix over pairs within the reference, within the window and between them, for each division."""
     other = 1.0 - dealt
     n, m = other.sum(axis=1), dealt.sum(axis=1)
     seen, rest = dealt @ pairs, other @ pairs

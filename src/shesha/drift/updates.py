@@ -15,7 +15,7 @@ from shesha.results import StreamVerdict
 from shesha.support.types import Matrix
 
 FEWEST = 20
-"""Fewest reference rows for a stream: half are fitted, half are the first earlier rows."""
+"""Smallest number of reference rows for a stream: half are fitted, half are the first earlier rows."""
 _STRANGEST = 5
 _FIT, _TIES = 1, 2
 
@@ -55,7 +55,7 @@ class Updates:
         return stream
 
     def check_rows(self, batch: Any) -> tuple[Matrix, str]:
-        """Check new rows; the text describes broken ones."""
+        """Check new rows; the text describes invalid rows."""
         values, names = split_names(batch, "batch")
         array = np.asarray(check.raw_matrix(values, "batch", min_rows=1), dtype=np.float64)
         if array.shape[1] != self._reference.n_features:
@@ -69,7 +69,7 @@ class Updates:
         return array, reason if len(broken) else ""
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
-        """Refuse the reference itself, for which there is check."""
+        """Refuse the reference itself, which belongs in `check`."""
         held = self._reference
         again = "batch must hold new inputs, got {}; for the same inputs encoded again, use check"
         if len(array) == held.n_rows and np.array_equal(array, held.rows):  # type: ignore[arg-type]
@@ -89,13 +89,13 @@ class Updates:
         return self._verdict(stream, len(rows), float(p.mean()), tuple(order.tolist()))
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
-        """Return the verdict for broken rows, which are not added to the stream."""
+        """Return the verdict for invalid rows, which are not added to the stream."""
         found = self._verdict(stream, n_rows, float("nan"), ())
         return StreamVerdict(**{**found.__dict__, "state": "not estimable", "reason": reason})
 
     @property
     def threshold(self) -> float:
-        """Evidence at which the alarm is raised, a power of ten: unchanged rows reach 1 / alpha with alpha at most."""
+        """Evidence of the alarm, a power of ten: unchanged rows reach 1 / alpha with probability at most alpha."""
         return -log10(self._alpha)
 
     def _verdict(self, stream: Stream, n_rows: int, mean: float, strangest: tuple[int, ...]) -> StreamVerdict:

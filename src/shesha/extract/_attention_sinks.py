@@ -8,7 +8,7 @@ from torch import Tensor
 from shesha.support.warnings import PoolingWarning, warn
 
 _LONG = 10.0
-"""Relative length of the first token above which it dominates the mean; a dozen random tokens add up to 3 or 4."""
+"""Relative length of the first token above which it dominates the mean; the sum of a dozen random tokens has 3 or 4."""
 
 
 class FirstTokens:
@@ -44,6 +44,7 @@ class FirstTokens:
             f"pool='mean' averages tokens of very different length in {named}: the first is {ruled[longest]:.0f} "
             "times as long "
             f"as the others in {longest}, an attention sink that hardly depends on the input, so rows are mostly "
-            "this token divided by the number of tokens; pool='later' leaves it out, pool='last' takes the last",
+            "this token divided by the number of tokens; use pool='later', which leaves it out, or pool='last', "
+            "which takes the last token",
             PoolingWarning,
         )

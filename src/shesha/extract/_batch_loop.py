@@ -137,7 +137,7 @@ class Recorder:
         wanted = {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
         found = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
         if not found:
-            raise ValueError(f"layers must take part in the forward pass, got {', '.join(self._work.names)}")
+            raise ValueError(f"layers must run in the forward pass, got {', '.join(self._work.names)}")
         for name, rows in found.items():
             if rows.ndim == 0 or len(rows) != len(chosen):
                 raise ValueError(

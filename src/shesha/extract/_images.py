@@ -16,7 +16,7 @@ from shesha.support.optional import require
 from shesha.support.types import Index
 
 Process = Callable[[list[Any]], torch.Tensor]
-"""From images to pixels of shape (n, 3, height, width)."""
+"""Function from images to pixels of shape (n, 3, height, width)."""
 
 
 class ImageRows:
@@ -49,7 +49,7 @@ class ImageRows:
 
 
 def open_image(image: Any) -> Any:
-    """Return an image of three colours."""
+    """Return an image with three colour channels."""
     if isinstance(image, str | os.PathLike):
         with require("PIL.Image", "vision", "pillow is needed to open images").open(image) as file:
             return file.convert("RGB")
@@ -62,10 +62,10 @@ def are_images(data: Any) -> bool:
 
 
 def image_processor(processor: Any) -> Process:
-    """Return the pixels that a processor of transformers makes of images."""
+    """Return the pixels of images from a transformers image processor."""
     return lambda images: torch.as_tensor(processor(images=images, return_tensors="pt")["pixel_values"])
 
 
 def has_class_token(model: torch.nn.Module) -> bool:
-    """Whether the first token stands for the whole image."""
+    """Whether the first token represents the whole image."""
     return any(name.split(".")[-1] in ("cls_token", "class_embedding") for name, _ in model.named_parameters())

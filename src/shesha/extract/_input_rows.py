@@ -38,20 +38,20 @@ class Rows(Protocol):
         ...
 
     def lengths(self) -> Index | None:
-        """Return the number of tokens of each, where they differ and are padded batch by batch."""
+        """Return the number of tokens of each row, if lengths differ and are padded batch by batch."""
         ...
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
-        """Return some of the inputs as the model takes them; arrays of floats in its own precision."""
+        """Return some inputs in the form that the model accepts, with floats in the model's precision."""
         ...
 
     def fingerprint(self) -> str:
-        """Return the same for the same inputs in the same order."""
+        """Return a fingerprint, which is equal for the same inputs in the same order."""
         ...
 
 
 class ArrayRows:
-    """One array of rows, the only argument of the model."""
+    """A single array of rows, the only argument of the model."""
 
     def __init__(self, values: Any) -> None:
         self._values = _array(values, "inputs")
@@ -60,7 +60,7 @@ class ArrayRows:
         return len(self._values)
 
     def lengths(self) -> Index | None:
-        """All rows are as long as each other."""
+        """Return None, because all rows have the same length."""
         return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
@@ -73,7 +73,7 @@ class ArrayRows:
 
 
 class FieldRows:
-    """Arrays of as many rows by the name of the argument: tokens that are padded already, pixels."""
+    """Arrays with equal numbers of rows by argument name, such as padded tokens or pixels."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = {name: _array(values, name) for name, values in fields.items()}
@@ -87,7 +87,7 @@ class FieldRows:
         return len(next(iter(self._fields.values())))
 
     def lengths(self) -> Index | None:
-        """Return None; given padding does not change."""
+        """Return None, because existing padding is kept."""
         return None
 
     def mask(self) -> NDArray[np.bool_] | None:
@@ -108,7 +108,7 @@ class FieldRows:
 
 
 class TokenRows:
-    """Tokens of rows of any length, right-padded to the longest of each batch."""
+    """Token rows of any length, right-padded to the longest of each batch."""
 
     def __init__(self, fields: Mapping[str, Sequence[Sequence[int]]], pad: int = 0) -> None:
         self._fields = {name: [_tokens(row, name) for row in rows] for name, rows in fields.items()}
@@ -118,7 +118,9 @@ class TokenRows:
         _require_tokens(self._lengths > 0)
         for name, rows in self._fields.items():
             if [len(row) for row in rows] != self._lengths.tolist():
-                raise ValueError(f"inputs must have as many tokens per row in each field, got others in {name!r}")
+                raise ValueError(
+                    f"inputs must have as many tokens per row in each field, got other numbers in {name!r}"
+                )
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -148,7 +150,7 @@ class TokenRows:
 
 
 class ItemRows:
-    """A data set: anything with a length and numbered items; the first element of a tuple is the input."""
+    """A data set: an object with a length and numbered items; of a tuple, the first element is the input."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -157,7 +159,7 @@ class ItemRows:
         return len(self._items)
 
     def lengths(self) -> Index | None:
-        """What is read batch by batch has no length before."""
+        """Return None, because lengths are unknown before items are read."""
         return None
 
     def batch(self, chosen: Index, device: torch.device, dtype: torch.dtype) -> Batch:
@@ -169,7 +171,7 @@ class ItemRows:
         return Batch(args=(_stacked(items, "input_ids").to(device),))
 
     def fingerprint(self) -> str:
-        """Hash a few items that are spread over all."""
+        """Hash a few evenly spaced items."""
         digest = Digest().add_text(str(len(self)))
         for row in np.unique(np.linspace(0, len(self) - 1, _LOOKED_AT).astype(int)):
             item = self._item(int(row))
@@ -245,7 +247,7 @@ def _stacked(items: Sequence[Any], name: str) -> Tensor:
     try:
         tensors = [torch.as_tensor(item) for item in items]
     except (ValueError, TypeError, RuntimeError) as error:
-        raise TypeError(f"inputs must be items that torch makes a tensor of, got others: {error}") from error
+        raise TypeError(f"inputs must be items that torch can convert to a tensor, got others: {error}") from error
     other = next((one for one in tensors if one.shape != tensors[0].shape), None)
     if other is not None:
         raise ValueError(

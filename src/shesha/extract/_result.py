@@ -46,4 +46,4 @@ class Activations(dict[str, Array]):
 
 
 _TOLD = ("model", "reader", "pool", "chat_template", "max_tokens", "cut_off", "batch_size", "order", "dtype")
-"""What a reader wants to know; the rest of the record is for machines."""
+"""The entries for readers; the rest of the record is for programs."""

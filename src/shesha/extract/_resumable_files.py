@@ -137,13 +137,13 @@ def read_finished(target: Path) -> tuple[dict[str, Any], dict[str, Array]] | Non
         return None
     about, arrays = _zarr_contents(target) if target.is_dir() else _safetensors_contents(target)
     if about is None:
-        raise FileExistsError(f"out must be new, got {target}, which holds something else")
+        raise FileExistsError(f"out must be new, got {target}, which has other contents")
     found = regions(target, arrays, json.dumps(about, sort_keys=True))
     return about, {name: region.memory_map() for name, region in found.items()}
 
 
 def require_same(stored: Mapping[str, Any], asked: Mapping[str, Any], where: Path) -> None:
-    """Refuse to resume work of another model, other inputs or other options."""
+    """Refuse to resume with another model, other inputs or other options."""
     plain = json.loads(json.dumps(asked))
     other = [name for name in dict.fromkeys([*plain, *stored]) if plain.get(name) != stored.get(name)]
     if other:

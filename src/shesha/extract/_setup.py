@@ -1,4 +1,4 @@
-"""Set up rows, pooling and a record of the choices from a model and data."""
+"""Prepare rows, pooling and a record of the choices for a model and data."""
 
 from __future__ import annotations
 

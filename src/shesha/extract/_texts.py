@@ -1,4 +1,4 @@
-"""Texts as tokens, tokenized as for the model's training."""
+"""Tokenization of texts, as in the model's training."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def prepare_work(
     reader: Any = None,
     chat: bool | None = None,
 ) -> Work:
-    """Load a model, choose its layers, and read the inputs as it was made for."""
+    """Load a model, choose its layers, and read the inputs as in its training."""
     from shesha.extract._batch_loop import Work
     from shesha.extract._setup import open_model, prepare_rows
     from shesha.extract.pooling import pool_name

@@ -1,4 +1,4 @@
-"""Several models over the same inputs, batch by batch: their layers are handed out and not kept."""
+"""Layers of several models for the same inputs, yielded batch by batch and not stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stream_layers(
     device: str | torch.device | None = None,
     max_tokens: int | None = None,
 ) -> Iterator[list[dict[str, Array]]]:
-    """Run models over texts or images, and yield the layers of each for one batch of inputs after another.
+    """Run models on texts or images, and yield the layers of each, batch by batch.
 
     Rows of one batch belong to the same inputs in all models. What `encode` returns whole comes here in pieces, in the
     order in which the first model reads: the longest texts first.

@@ -1,4 +1,4 @@
-"""Pooling: from the output of a module to one row per input."""
+"""Pooling of the output of a module to one row per input."""
 
 from __future__ import annotations
 

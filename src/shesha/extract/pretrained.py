@@ -53,12 +53,12 @@ class Source:
 
 
 def find_source(name: str) -> Source:
-    """Find a model: a folder or a file of GGUF, a package, or a name that transformers kept or may ask a hub for."""
+    """Find a model: a folder, a GGUF file, a package, or a name that transformers has cached or can download."""
     place = Path(name).expanduser()
     if place.is_dir():
         found = _source_in(place)
         if found is None:
-            raise ValueError(f"model must be a folder with a {CONFIG} or one file of GGUF, got {place}")
+            raise ValueError(f"model must be a folder with a {CONFIG} or one GGUF file, got {place}")
         return found
     if place.suffix == _GGUF and place.is_file():
         return Source(str(place.parent), place.parent, place.name)
@@ -66,7 +66,7 @@ def find_source(name: str) -> Source:
 
 
 def _source_in(folder: Path) -> Source | None:
-    """Return the model in a folder: its configuration counts first, then a single file of GGUF."""
+    """Return the model in a folder, from its configuration or else a single GGUF file."""
     if (folder / CONFIG).is_file():
         return Source(str(folder), folder)
     files = sorted(folder.glob(f"*{_GGUF}"))
@@ -74,7 +74,7 @@ def _source_in(folder: Path) -> Source | None:
 
 
 def _packaged(name: str) -> Source | None:
-    """Return the weights within an installed package, which is looked for and not imported."""
+    """Return the weights within an installed package, which is located but not imported."""
     module = name.replace("-", "_")
     spec = find_spec(module) if module.isidentifier() else None
     if spec is None or spec.origin is None:
@@ -86,7 +86,7 @@ def _packaged(name: str) -> Source | None:
 
 
 def load_model(name: str, source: Source) -> nn.Module:
-    """Load a network without the head that it was trained with."""
+    """Load a network without its pretraining head."""
     transformers = require("transformers", "hf", f"transformers is needed to load {name}")
     torch = require("torch", "torch")
     from shesha.extract.model_state import preserve_random_state
@@ -100,7 +100,7 @@ def load_model(name: str, source: Source) -> nn.Module:
             model: nn.Module = transformers.AutoModel.from_pretrained(source.place, **how, **source.options)
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"model must be a folder or package with a {CONFIG} and safetensors weights, a file of GGUF, or a name "
+                f"model must be a folder or package with a {CONFIG} and safetensors weights, a GGUF file, or a name "
                 f"that transformers can load, got {name!r}: {str(error).strip().splitlines()[0]}"
             ) from error
     return model
@@ -108,7 +108,7 @@ def load_model(name: str, source: Source) -> nn.Module:
 
 @contextmanager
 def _gguf_reader(source: Source) -> Iterator[None]:
-    """Ask for what reads GGUF, and silence its bar, which has no switch."""
+    """Check that GGUF can be read, and silence its progress bar, which has no option."""
     if not source.gguf:
         yield
         return
@@ -138,7 +138,7 @@ def read_json(source: Source | None, *parts: str) -> dict[str, Any]:
 
 
 def input_network(model: nn.Module, kind: str) -> nn.Module:
-    """Return the part of a model for this kind of input: one of two towers, an encoder, or all but the head."""
+    """Return the part of a model for this kind of input: one of two towers, an encoder, or all except the head."""
     base = getattr(model, "base_model", model)
     tower = {"texts": "text_model", "images": "vision_model"}[kind]
     if getattr(base, "text_model", None) is not None and getattr(base, "vision_model", None) is not None:
@@ -160,7 +160,7 @@ def is_causal(model: nn.Module) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence reports of transformers about unused weights of the head."""
+    """Silence messages of transformers about unused weights of the head."""
     logging = require("transformers", "hf").utils.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

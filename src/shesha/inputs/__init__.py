@@ -1,4 +1,4 @@
-"""What people hand over: objects of other libraries become arrays, with the names of their rows."""
+"""Conversion of user inputs: objects of other libraries become arrays, with the names of their rows."""
 
 from shesha.inputs._frames import is_numeric, load_backed, numbers, split_names
 from shesha.inputs._names import NamedRows, Names

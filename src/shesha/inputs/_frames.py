@@ -18,7 +18,7 @@ Parted = tuple[Any, Names | None]
 
 
 def split_names(X: Any, name: str = "X") -> Parted:
-    """Return an array (or a sparse matrix) and the names of its rows; what is no table is returned as it is.
+    """Return an array (or a sparse matrix) and the names of its rows; other objects are returned unchanged.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def split_names(X: Any, name: str = "X") -> Parted:
 
 
 def refuse_masked(X: Any, name: str) -> None:
-    """Refuse masked entries: `np.asarray` would bring back the numbers behind them, without a word."""
+    """Refuse masked entries, because `np.asarray` would silently restore the numbers behind them."""
     if np.ma.is_masked(X):
         hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
         raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
@@ -74,7 +74,7 @@ def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    """Say in a word what a column holds."""
+    """Describe the content of a column in a word."""
     if is_numeric(column) or column.dtype.kind == "c":
         return "numbers"
     if column.dtype.kind in "mM":
@@ -101,7 +101,7 @@ def _stack_lists(lists: Any, name: str) -> Array:
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:
-    """Say whether a column holds real numbers, perhaps with some missing."""
+    """Return whether a column holds real numbers, possibly with missing values."""
     import pandas as pd
 
     kind = column.dtype.kind
@@ -125,7 +125,7 @@ def numbers(frame: pd.DataFrame) -> Array:
 
 def _from_polars(frame: Any, name: str) -> Parted:
     if type(frame).__name__ == "LazyFrame":
-        raise TypeError(f"{name} must be a table that is collected, got a LazyFrame: pass {name}.collect()")
+        raise TypeError(f"{name} must be a collected table, got a LazyFrame: pass {name}.collect()")
     if type(frame).__name__ == "Series":
         return (_stack_lists(frame.to_list(), name) if _is_nested(frame) else frame.to_numpy()), None
     nested = [column for column in frame.columns if _is_nested(frame[column])]
@@ -202,7 +202,7 @@ def _from_anndata(data: Any, name: str) -> Parted:
 
 
 def load_backed(values: Any) -> Any:
-    """Read what AnnData left in its file."""
+    """Read the elements that AnnData left in its file."""
     if hasattr(values, "to_memory"):
         return values.to_memory()
     return values if hasattr(values, "toarray") or hasattr(values, "columns") else np.asarray(values)
@@ -225,4 +225,4 @@ _CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
     ("pynapple", "TsdFrame"): _from_pynapple,
     ("pynapple", "TsdTensor"): _from_pynapple,
 }
-"""By the library and name of a class."""
+"""Converters by the library and name of a class."""

@@ -14,11 +14,11 @@ from shesha.support.arrays import shape_of, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
-"""Names proper; numbers that may only say where a row once stood; numbers that count the rows."""
+"""Kinds: proper names; numbers that may be former positions; numbers that count the rows."""
 
 
 class Names:
-    """Names of rows, which are looked at only where two representations have some.
+    """Names of rows, which are read only if two representations have names.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class Names:
 
     @classmethod
     def build(cls, values: ArrayLike) -> Names:
-        """Names that are at hand."""
+        """Names in memory."""
         return cls(lambda: values)
 
     @classmethod
     def lazy(cls, record: Sequence[Any], load: Callable[[], ArrayLike]) -> Names:
-        """Names of which the outline is known, so that they are loaded only to be put in another order."""
+        """Names with a known summary, which are loaded only if rows must be reordered."""
         *outline, doubtful = record
         found = cls(load, doubtful=doubtful)
         found.__dict__["outline"] = tuple(outline)
@@ -46,7 +46,7 @@ class Names:
 
     @property
     def record(self) -> list[Any]:
-        """What `recorded` takes, as plain values."""
+        """The arguments of `recorded`, as plain values."""
         return [*self.outline, self.doubtful]
 
     @cached_property
@@ -66,7 +66,7 @@ class Names:
 
     @cached_property
     def outline(self) -> tuple[str, int, bool, str, str]:
-        """Kind, number, whether they differ from one another, and a hash of them in this order and sorted."""
+        """Kind, number, whether all differ, and hashes of the names in this order and sorted."""
         values = self.values
         ordered = np.sort(values)
         distinct = bool((ordered[1:] != ordered[:-1]).all())
@@ -74,12 +74,12 @@ class Names:
 
     @property
     def kind(self) -> Kind:
-        """What sort of names they are."""
+        """The kind of names."""
         return self.outline[0]  # type: ignore[return-value]
 
     @property
     def distinct(self) -> bool:
-        """Whether each row has a name of its own."""
+        """Whether all names are distinct."""
         return self.outline[2]
 
     def __len__(self) -> int:
@@ -90,11 +90,11 @@ class Names:
         return self.outline[3] == other.outline[3]
 
     def has_same_names(self, other: Names) -> bool:
-        """Whether both have the same names, in whatever order."""
+        """Whether both have the same names, in any order."""
         return self.outline[4] == other.outline[4]
 
     def positions(self, other: Names) -> NDArray[np.intp]:
-        """Return where the other's names stand among these."""
+        """Return the positions of the other's names among these."""
         place, theirs = np.argsort(self.values, kind="stable"), np.argsort(other.values, kind="stable")
         order = np.empty(len(place), dtype=np.intp)
         order[theirs] = place
@@ -113,7 +113,7 @@ class Names:
 
 
 def _format_times(times: NDArray[Any]) -> NDArray[Any]:
-    """Return times as text, the same in whatever they are counted: nanoseconds in pandas, microseconds since 3.0."""
+    """Return times as text, independent of their unit: nanoseconds in pandas, microseconds since 3.0."""
     if times.dtype.kind == "m":
         return np.asarray((times / np.timedelta64(1, "s")).astype(str))
     whole = times.astype("datetime64[s]")
@@ -122,7 +122,7 @@ def _format_times(times: NDArray[Any]) -> NDArray[Any]:
 
 
 _DIGITS = 18
-"""Numbers of fewer digits fit an integer."""
+"""Numbers with fewer digits fit an integer."""
 
 
 def _hash(values: NDArray[Any]) -> str:
@@ -135,7 +135,7 @@ def _hash(values: NDArray[Any]) -> str:
 
 
 class NamedRows:
-    """An array whose rows have names, by which it is put beside others in the same order.
+    """An array with row names, by which its rows are matched with those of others.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class NamedRows:
     def __init__(self, values: Any, names: ArrayLike | Names) -> None:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
-        """The names; of a file they are read only if they are needed."""
+        """The names; for a file they are read only if needed."""
         if not isinstance(names, Names) and (not self.shape or shape_of(names) != self.shape[:1]):
             raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {shape_of(names)}")
 

@@ -13,11 +13,11 @@ from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 
 _TOLD = 3
-"""So many representations in another order are named."""
+"""Maximum number of reordered representations that are named."""
 
 
 def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
-    """Return the orders in which rows must be taken so that they stand as those of the first that has names.
+    """Return the row order of each representation that matches the first with names.
 
     What stands so already, or has no names, is left out. Numbers as names count only where they are the same numbers:
     stretches and selections of one table are paired by position.
@@ -38,7 +38,7 @@ def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
         first = next(name for name in known if name not in found)
         told = ", ".join(list(found)[:_TOLD]) + (f" and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
         warn(
-            f"rows of {told} stand in another order than those of {first}: they were matched by their names",
+            f"rows of {told} are in a different order from those of {first}, so they were matched by name",
             RowNamesWarning,
         )
     return found
@@ -60,7 +60,7 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
         return None
     if not (names.distinct and reference.distinct):
         culprit = name if not names.distinct else first
-        warn(f"names of rows of {culprit} repeat: rows of {name} and {first} were paired by position", RowNamesWarning)
+        warn(f"row names of {culprit} repeat, so rows of {name} and {first} were paired by position", RowNamesWarning)
         return None
     if names.has_same_names(reference):
         return names.positions(reference)
@@ -71,19 +71,19 @@ def _order(first: str, reference: Names, name: str, names: Names) -> Index | Non
         return None
     raise ValueError(
         f"rows of {name} must be named as those of {first}, got {shared:,} shared names of {len(names):,} and "
-        f"{len(reference):,} ({_example(names, reference)}): pass the shared rows of both, or, if row i of both is the "
-        "same input all the same, arrays without names (.to_numpy(), --by-position)"
+        f"{len(reference):,} ({_example(names, reference)}): pass the shared rows of both, or, if row i of both is "
+        "the same input, arrays without names (.to_numpy(), --by-position)"
     )
 
 
 def _example(names: Names, reference: Names) -> str:
     alone = np.setdiff1d(names.values, reference.values)
     other = np.setdiff1d(reference.values, names.values)
-    return f"{alone[0]!s} is in one only" if len(alone) else f"{other[0]!s} is in one only"
+    return f"only one has {alone[0]!s}" if len(alone) else f"only one has {other[0]!s}"
 
 
 def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
-    """Return labels in the order of a representation's rows, where both have names."""
+    """Return labels in the order of a representation's rows, if both have names."""
     if hasattr(y, "iloc") and hasattr(y, "columns"):
         # A table keeps its columns, of which some may be text.
         order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
@@ -101,11 +101,11 @@ def _row_names(X: Any, name: str) -> Names | None:
 
 
 def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return several labels in the order of a representation's rows; what has no names, or is none, stays as it is."""
+    """Return several labels in the order of a representation's rows; labels without names are unchanged."""
     return {name: align_labels(X, y, name) for name, y in labels.items()}
 
 
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Return several labels in the order of representations that were put in one order."""
+    """Return several labels in the order of representations that were reordered."""
     known = sorted((one for one in rows if one is not None), key=lambda one: one.kind != "text")
     return align_all_labels(known[0], labels) if known else dict(labels)

@@ -10,14 +10,14 @@ from shesha.support.types import Array
 
 
 def is_labelled(X: Any) -> bool:
-    """Say whether an array has named axes: an xarray.DataArray, told by its class."""
+    """Return whether an array has named axes: an xarray.DataArray, recognised by its class."""
     return any(
         base.__module__.partition(".")[0] == "xarray" and base.__name__ == "DataArray" for base in type(X).__mro__
     )
 
 
 def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
-    """Return the axis that a coordinate stands along, and its values.
+    """Return the axis of a coordinate, and its values.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def coordinate_values(X: Any, named: str, name: str = "X") -> tuple[str, Array]:
 
 
 def transpose_axes(X: Any, roles: Sequence[Sequence[str]]) -> Any:
-    """Put the axes into the order of their roles, where the name of each tells its role; else leave them."""
+    """Order the axes by their roles, if the names identify these; otherwise leave them."""
     place = {word: at for at, words in enumerate(roles) for word in words}
     found = [place.get(str(dim).lower().rstrip("s")) for dim in X.dims]
     if None in found or len(set(found)) < len(found):

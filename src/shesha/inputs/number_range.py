@@ -10,7 +10,7 @@ SQUARABLE = 1e-100, 1e100
 
 
 def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.float64]:
-    """Refuse rows whose largest entry is so large or small that squares leave the range of floats.
+    """Refuse rows with a largest entry whose squares would leave the range of floats.
 
     Raises
     ------
@@ -21,6 +21,6 @@ def require_squarable(rows: NDArray[np.float64], name: str = "X") -> NDArray[np.
     if not SQUARABLE[0] <= top <= SQUARABLE[1] and top > 0:
         raise ValueError(
             f"{name} must have its largest entry between {SQUARABLE[0]:g} and {SQUARABLE[1]:g} in size, got {top:.3g}: "
-            "rescale it, and what is measured in its unit"
+            "rescale it, and everything in the same unit"
         )
     return rows

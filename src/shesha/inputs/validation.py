@@ -16,9 +16,9 @@ from shesha.support.warnings import NotEstimableWarning, warn
 
 _ROWS_NAMED = 5
 _ASYMMETRY = 1e-5
-"""Share of the largest distance by which a matrix stored in single precision may miss its mirror image."""
+"""Tolerance of the symmetry of a matrix in single precision, as a share of the largest distance."""
 _CHECK_BLOCK = 1 << 22
-"""Entries looked at together when an array is checked for NaN: small enough to stay in cache."""
+"""Entries that are checked for NaN together, few enough to stay in cache."""
 
 
 def join_items(items: Iterable[object]) -> str:
@@ -29,7 +29,7 @@ def join_items(items: Iterable[object]) -> str:
 
 
 def dense(X: Any, name: str = "X") -> NDArray[Any]:
-    """Return an array of the host; what is sparse becomes dense, within the memory budget."""
+    """Return a NumPy array; sparse input becomes dense, within the memory budget."""
     array, _ = split_names(X, name)
     if hasattr(array, "toarray"):
         need = float(np.prod(array.shape)) * array.dtype.itemsize
@@ -39,7 +39,7 @@ def dense(X: Any, name: str = "X") -> NDArray[Any]:
 
 
 def raw_matrix(X: ArrayLike, name: str = "X", *, min_rows: int = 4, min_columns: int = 1) -> NDArray[Any]:
-    """Check kind and shape without reading or copying the values (memory-mapped files stay on disk)."""
+    """Check type and shape without reading or copying values, so memory-mapped files stay on disk."""
     array = dense(X, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(_NOT_REAL.format(name, array.dtype))
@@ -52,7 +52,7 @@ _NOT_FINITE = "{} must be finite, got NaN or infinity in rows {}"
 
 
 def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) -> None:
-    """Refuse what is no matrix of at least the given size."""
+    """Refuse anything except a matrix of at least the given size."""
     if len(found) != 2:
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
     if found[0] < min_rows:
@@ -62,7 +62,7 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
-    """Return the values as float64, or say in which rows NaN or infinity stands."""
+    """Return the values as float64; an error names the rows with NaN or infinity."""
     matrix = np.ascontiguousarray(values, dtype=np.float64)
     step = max(1, _CHECK_BLOCK // max(1, matrix.shape[1]))
     blocks = range(0, len(matrix), step)
@@ -113,7 +113,7 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     square = array.ndim == 2 and array.shape[0] == array.shape[1]
     n = len(array) if square else int(np.ceil(np.sqrt(2 * array.size)))
     if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
-        raise ValueError(f"{name} must be a square matrix or a condensed triangle of one, got shape {array.shape}")
+        raise ValueError(f"{name} must be a square matrix or its condensed triangle, got shape {array.shape}")
     if n < 3:
         raise ValueError(f"{name} must hold the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
@@ -125,12 +125,14 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
         return values.copy(), n
     slack = _ASYMMETRY * values.max(initial=0.0)
     if np.abs(np.diagonal(values)).max() > slack or np.abs(values - values.T).max() > slack:
-        raise ValueError(f"{name} must be symmetric with a zero diagonal, got something else")
+        raise ValueError(
+            f"{name} must be symmetric with a zero diagonal, got an asymmetric matrix or a nonzero diagonal"
+        )
     return values[np.triu_indices(n, k=1)], n
 
 
 def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return numbers of any shape as float64; nothing is said of NaN."""
+    """Return numbers of any shape as float64; NaN is allowed."""
     array = to_host(split_names(values, name)[0], name)
     if hasattr(array, "toarray") or array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be real numbers, got an array of dtype {array.dtype}")
@@ -149,7 +151,7 @@ def paired(
 
 
 def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) -> tuple[Labels, NDArray[Any]]:
-    """Return class codes from 0 and the class names they stand for."""
+    """Return class codes from 0, and the class names."""
     array = to_host(split_names(y, name)[0] if hasattr(y, "shape") else y, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, one label per row, got shape {array.shape}")
@@ -177,30 +179,30 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
 
 
 def choice(value: str, known: Sequence[str], name: str) -> str:
-    """Return the value if it is one of the known ones, or list them."""
+    """Return the value if it is a known one; otherwise the error lists these."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     return value
 
 
 CHANGES = ("scaling", "translation", "orthogonal")
-"""Changes of a representation that can leave a number of it alone."""
+"""Changes of a representation to which a number can be invariant."""
 
 
 def changes(names: Collection[str]) -> frozenset[str]:
-    """Return the changes that are declared to leave a number alone."""
+    """Return the declared invariances of a number."""
     return frozenset(choice(one, CHANGES, "invariant") for one in names)
 
 
 _MOST = 2**31 - 1
-"""No count is larger: it would overflow where NumPy counts, or never end."""
+"""Maximum of any count; larger ones would overflow in NumPy, or never end."""
 _REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations"}
 _MOST_REPETITIONS = 10_000_000
-"""Repetitions that end: a permutation of few rows takes some microseconds at least."""
+"""Maximum number of repetitions, since even a permutation of few rows takes microseconds."""
 
 
 def count(value: int, name: str, *, minimum: int = 1) -> int:
-    """Return a whole number of things."""
+    """Return a count."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < minimum:
@@ -209,21 +211,21 @@ def count(value: int, name: str, *, minimum: int = 1) -> int:
         raise ValueError(f"{name} must be at most {_MOST:,}, got {value}")
     if name in _REPETITIONS and value > _MOST_REPETITIONS:
         raise ValueError(
-            f"{name} must be at most {_MOST_REPETITIONS:,}, since each takes a computation of its own (10,000 reach "
+            f"{name} must be at most {_MOST_REPETITIONS:,}, because each needs a separate computation (10,000 reach "
             f"p = 0.0001), got {value:,}"
         )
     return int(value)
 
 
 def optional_count(value: int | None, name: str, *, minimum: int = 1) -> int | None:
-    """Return a whole number of things, or None for no limit."""
+    """Return a count, or None for no limit."""
     return (
         None if value is None else count(min(value, _MOST) if isinstance(value, int) else value, name, minimum=minimum)
     )
 
 
 def _number(value: Any, name: str) -> float:
-    """Return one number as a float of Python; what is too large for one is infinite."""
+    """Return one number as a Python float; numbers that are too large become infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
@@ -265,7 +267,7 @@ def finite_number(value: float, name: str) -> float:
 
 
 def real_number(value: Any, name: str) -> float:
-    """Return what a user's function gave, if it is one real number: of Python, NumPy or another library."""
+    """Return the result of a user function, if it is one real number of Python, NumPy or another library."""
     array = to_host(value, name)
     if array.ndim or array.dtype.kind not in "fiub":
         what = f"an array of shape {array.shape}" if array.ndim else repr(value)
@@ -281,7 +283,7 @@ def boolean(value: bool, name: str) -> bool:
 
 
 def not_estimable(reason: str) -> float:
-    """Return NaN and warn why: a score is never silently missing."""
+    """Return NaN and warn with the reason, so that no score is silently missing."""
     warn(f"not estimable: {reason}", NotEstimableWarning)
     return float("nan")
 

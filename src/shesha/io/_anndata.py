@@ -1,4 +1,4 @@
-"""AnnData on disk, in HDF5 or Zarr: the data matrix, its layers and embeddings, read on request."""
+"""AnnData files in HDF5 or Zarr: the data matrix, its layers and embeddings, which are read on request."""
 
 from __future__ import annotations
 

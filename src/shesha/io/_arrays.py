@@ -25,7 +25,7 @@ def npy_arrays(path: Path) -> dict[str, StoredArray]:
 
 
 def npz_arrays(path: Path) -> dict[str, StoredArray]:
-    """Describe the arrays of a .npz file in its order."""
+    """Describe the arrays of a .npz file, in the order of the file."""
     with reading(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         packed, size = sum(member.compress_size for member in members), path.stat().st_size

@@ -12,7 +12,7 @@ from pathlib import Path
 from shesha.support import atomic_files
 
 _STORES = ("zarr.json", ".zgroup", ".zarray")
-"""What the folder of a Zarr store holds."""
+"""Files that identify the folder of a Zarr store."""
 
 
 @contextmanager

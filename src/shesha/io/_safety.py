@@ -13,7 +13,7 @@ from shesha.io._zarr_chunks import require_bounded_chunks
 from shesha.io.paths import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
-"""Most chunks of an array, because a reader searches each one separately."""
+"""Maximum number of chunks of an array, because a reader looks up each one separately."""
 
 
 def require_own(path: Path, root: Any, names: Iterable[str]) -> None:

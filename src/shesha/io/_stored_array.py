@@ -67,7 +67,7 @@ class StoredArray:
 
     @property
     def is_label_like(self) -> bool:
-        """Whether it can hold one label per row."""
+        """Whether the array can hold one label per row."""
         return self.refusal is None and len(self.shape) == 1 and self.dtype.kind in _LABEL_KINDS
 
 
@@ -89,7 +89,7 @@ def why_not(array: StoredArray, layer_axis: LayerAxis = "guess", distances: bool
     if dimensions == 0:
         return "is a single value"
     if dimensions == 1:
-        return f"{shape}, as labels are"
+        return f"{shape}, like labels"
     if dimensions > 3:
         return f"{shape}; flatten it to (rows, features)"
     # Images and counts are 3-D too, and their second axis is not one of layers; hidden states are floats.

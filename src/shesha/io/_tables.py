@@ -28,12 +28,12 @@ _UNNAMED = re.compile(r"Unnamed: \d+|__index_level_\d+__")
 
 _DECIMAL_COMMA = re.compile(r"(?:^|;)-?\d+,\d")
 _WIDTH = 8
-"""Bytes of a number once it is read."""
+"""Bytes of a number in memory."""
 _MOST_COLUMNS = 100_000
 _LOOKED_AT = 20
 """Number of lines from which the dialect of a file is found."""
 _NUMBERS_ROWS = "has no name and numbers the rows"
-_NAMES_ROWS = "has no name and names the rows"
+_NAMES_ROWS = "has no name and holds row names"
 _TEXT = "holds text, not numbers"
 _NAMING = (
     _NUMBERS_ROWS,
@@ -204,7 +204,7 @@ def parquet_table(path: Path) -> Table:
 
 
 def arrow_table(path: Path, schema: Any, read: Callable[[Sequence[str]], pd.DataFrame]) -> Table:
-    """Describe columns of Arrow's kinds."""
+    """Describe Arrow columns."""
     return Table(tuple(schema.names), _skipped_columns(path, schema), read, tuple(_index_columns(path, schema)))
 
 
@@ -222,7 +222,7 @@ def _skipped_columns(path: Path, schema: Any) -> dict[str, str]:
 
 
 def numeric_columns(path: Path, schema: Any) -> list[str]:
-    """Return the columns of a file of Arrow's kind that are features: numeric, and not named as labels are."""
+    """Return the feature columns of an Arrow or parquet file: numeric, and without a usual name of labels."""
     skipped = _skipped_columns(path, schema)
     names = [name for name in schema.names if name not in skipped]
     labels = label_like_names(names)

@@ -1,4 +1,4 @@
-"""Writers of each ending, which refuse what their readers would change."""
+"""Writers by file ending, which refuse contents that their readers would change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def write_npy(path: Path, content: Content) -> None:
     """Write one array."""
     if len(content.arrays) != 1 or content.labels is not None:
         more = "labels" if content.labels is not None else f"{len(content.arrays)} arrays"
-        raise ValueError(f"a .npy file must hold one array, got {more}; write .npz")
+        raise ValueError(f"a .npy file must hold one array, got {more}; use .npz")
     (array,) = content.arrays_and_labels().values()
     with path.open("wb") as stream:
         _write_array(stream, array)
@@ -72,7 +72,7 @@ def write_safetensors(path: Path, content: Content) -> None:
     """Write tensors, in the order that the format sets."""
     safetensors = content.library("safetensors.numpy")
     if content.labels is not None and content.labels.dtype.kind == "U":
-        raise TypeError("labels must be numbers in a .safetensors file, got text; write .npz, or number the classes")
+        raise TypeError("labels must be numbers in a .safetensors file, got text; use .npz, or number the classes")
     tensors = {name: np.require(array, requirements="C") for name, array in content.arrays_and_labels().items()}
     if "__metadata__" in tensors:
         raise ValueError("names must differ from __metadata__ in a .safetensors file, got it")
@@ -163,7 +163,9 @@ def _columns(content: Content, n_features: int) -> list[str]:
         raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
     # The readers would take such a column for the labels, or for a number of the row.
     if unfit := [*label_like_names(names), *(one for one in names if not one.strip() or is_unnamed(one))]:
-        raise ValueError(f"columns must not be named as labels or row numbers are, got {join_names(map(repr, unfit))}")
+        raise ValueError(
+            f"columns must not have usual names of labels or row numbers, got {join_names(map(repr, unfit))}"
+        )
     return names
 
 

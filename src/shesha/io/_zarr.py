@@ -144,7 +144,7 @@ def _describe(path: Path, name: str, folder: Path) -> tuple[str, StoredArray]:
 
 
 def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
-    """Open one matrix of a store, by its place in it, without reading it."""
+    """Open one matrix of a store, by its path, without reading it."""
     folders = _array_folders(path)
     if (root := _anndata_root(path)) is not None:
         raise UnreadableFileError(f"{path} must be an array to be read in stretches, got AnnData: {root.path or '/'}")
@@ -159,7 +159,7 @@ def open_zarr_matrix(path: Path, key: str | None) -> ZarrMatrix:
 
 
 class ZarrMatrix:
-    """An array of a store, of which stretches of rows are read."""
+    """An array of a store that is read in stretches of rows."""
 
     def __init__(self, path: Path, name: str, folder: Path) -> None:
         zarr, storage = optional("zarr", path), optional("zarr.storage", path)
@@ -171,7 +171,7 @@ class ZarrMatrix:
         require_bounded_chunks(path, name, folder, tuple(self._array.chunks), self.dtype)
 
     def __getitem__(self, rows: slice) -> Array:
-        """Some rows."""
+        """Return some rows."""
         with reading(self._path):
             return np.asarray(self._array[rows])
 

@@ -77,7 +77,7 @@ def _deflated(file: Path, limit: int) -> int:
 
 
 def _streamed(decoder: Any, file: Path, limit: int) -> int:
-    """Unpack piece by piece, keeping nothing, until the end or the limit."""
+    """Unpack piece by piece without storing the result, until the end or the limit."""
     data, total = file.read_bytes(), 0
     piece = decoder.decompress(data, 1 << 20)
     while piece and total <= limit:
@@ -88,7 +88,7 @@ def _streamed(decoder: Any, file: Path, limit: int) -> int:
 
 
 def _number_at(start: int) -> Callable[[Path, int], int]:
-    """Read the declared size, four bytes from a place in the header."""
+    """Read the declared size: four bytes at a position in the header."""
 
     def size(file: Path, limit: int) -> int:
         with file.open("rb") as stream:
@@ -98,7 +98,7 @@ def _number_at(start: int) -> Callable[[Path, int], int]:
 
 
 def _zstd_size(file: Path, limit: int) -> int:
-    """Sum what the blocks of the first frame can hold: content sizes in headers may be missing, or lie."""
+    """Sum the maximum sizes of the blocks of the first frame, because header sizes may be missing or wrong."""
     data = file.read_bytes()
     if data[:4] != _ZSTD_MAGIC or len(data) < 6:
         return 0

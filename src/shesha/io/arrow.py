@@ -26,19 +26,19 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 
 _ROWS = 4096
-"""Rows that are unpacked together."""
+"""Number of rows that are unpacked together."""
 _STATE, _SPLITS = "state.json", "dataset_dict.json"
 _LEFT_OUT = "is a column of numbers in a file with columns of lists; name it in keys to use it"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a file of Arrow's kind: numbers, and lists of numbers."""
+    """The columns of an Arrow or parquet file: numbers, and lists of numbers."""
 
     table: Table
     lists: tuple[str, ...]
     read: Callable[[str], Any]
-    """Reads a column of lists."""
+    """Function that reads a column of lists."""
 
 
 def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
@@ -47,7 +47,7 @@ def open_parquet(path: Path, keys: Keys, labels: str | Sequence[str] | None, lay
 
 
 def open_dataset(path: Path, keys: Keys, labels: str | Sequence[str] | None, layer_axis: LayerAxis) -> Contents:
-    """Read the same from a folder of `datasets.save_to_disk`, or from one Arrow file."""
+    """Read representations from a folder of `datasets.save_to_disk`, or from one Arrow file."""
     return _open(path, _dataset_columns(path), keys, labels, layer_axis)
 
 
@@ -89,12 +89,12 @@ def _describe(path: Path, columns: Columns, name: str) -> StoredArray:
 
 
 def stack_lists(path: Path, name: str, column: Any) -> Array:
-    """Return lists of equal lengths, of whatever depth, as an array; rows without one are an error."""
+    """Return lists of equal lengths and any depth as an array; rows without a list are an error."""
     shape, values = [len(column)], column
     while _is_list(values.type):
         if values.null_count:
             raise UnreadableFileError(
-                f"{name} in {path} must hold a list in every row, got {values.null_count} rows without"
+                f"{name} in {path} must hold a list in every row, got {values.null_count} rows without a list"
             )
         lengths = np.unique(optional("pyarrow.compute", path).list_value_length(values).to_numpy(zero_copy_only=False))
         if len(lengths) > 1:
@@ -114,7 +114,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _holds_lists(kind: Any) -> bool:
-    """Whether values are lists of numbers, perhaps of several dimensions."""
+    """Whether values are lists of numbers, possibly nested."""
     import pyarrow.types as kinds
 
     depth = 0
@@ -148,7 +148,7 @@ def _parquet_columns(path: Path) -> Columns:
 
 
 def _read_in_batches(path: Path, file: Any, name: str) -> Any:
-    """Read a column in stretches of rows, because lengths of lists are known only after reading."""
+    """Read a column in stretches of rows, because list lengths are known only after reading."""
     batches, n_bytes = [], 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=[name]):
         batches.append(batch)
@@ -185,7 +185,7 @@ def _schema(path: Path, file: Path) -> Any:
 
 
 def _open_arrow(path: Path, file: Path) -> Any:
-    """Map an Arrow file, which is a stream (as datasets are) or a file proper; its bytes stay on disk."""
+    """Memory-map an Arrow file, in the stream format (as in data sets) or the file format."""
     pyarrow, ipc = optional("pyarrow", path), optional("pyarrow.ipc", path)
     source = pyarrow.memory_map(str(file))
     with file.open("rb") as stream:

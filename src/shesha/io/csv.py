@@ -19,7 +19,7 @@ _TOO_MANY = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def csv_frame(path: Path, separator: str, *, named: bool = True, **options: Any) -> pd.DataFrame:
-    """Read a table whose lines have as many fields as the first; `named` says that the first line holds names."""
+    """Read a table whose lines have as many fields as the first; with `named`, the first line holds names."""
     import pandas as pd
 
     layout: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig", "index_col": False}

@@ -22,7 +22,7 @@ ENDINGS = (".npy", ".zarr", ".parquet")
 
 
 class StoredRows(Protocol):
-    """A matrix in a file, of which stretches of rows can be read."""
+    """A matrix in a file that can be read in stretches of rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ class StoredRows(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Kind of number."""
+        """Data type."""
         ...
 
     def __getitem__(self, rows: slice, /) -> Array:
@@ -102,7 +102,7 @@ class ParquetMatrix:
         self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
 
     def __getitem__(self, rows: slice) -> Array:
-        """Some rows, from as many row groups as they lie in."""
+        """Return some rows from their row groups."""
         start, stop, _ = rows.indices(self._starts[-1])
         blocks = []
         while start < stop:

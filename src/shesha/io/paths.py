@@ -17,9 +17,9 @@ from shesha.support.optional import require
 
 _NAMES_LISTED = 20
 _MOST_UNASKED = 1 << 28
-"""Bytes that a file may take whatever its own size."""
+"""Bytes that any file may need in memory, regardless of its size."""
 _TIGHTEST = 1000
-"""Zeros take 1 byte in about 1,000 where they are deflated."""
+"""Deflated zeros take about 1 byte per 1,000."""
 _SIGNATURES = {
     b"\x93NUMPY": "a .npy file",
     b"PK\x03\x04": "a zip archive such as .npz",
@@ -33,7 +33,7 @@ _SIGNATURES = {
 
 
 class UnreadableFileError(ValueError):
-    """The file is damaged, too large, or of another kind than its ending says."""
+    """The file is damaged, too large, or not of the kind that its ending indicates."""
 
 
 def require_existing(path: str | os.PathLike[str]) -> Path:
@@ -86,7 +86,7 @@ def reading(path: Path) -> Iterator[None]:
             raise
         cause = f"{type(error).__name__}: {error}".rstrip(": ")
         raise UnreadableFileError(
-            f"{path} must be a whole {path.suffix} file, got one that cannot be read ({cause}): {_advice(path)}"
+            f"{path} must be a complete {path.suffix} file, got one that cannot be read ({cause}): {_advice(path)}"
         ) from error
 
 

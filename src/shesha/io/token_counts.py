@@ -11,7 +11,7 @@ from typing import Any
 from shesha.support.types import Array
 
 _LONGEST_HEAD = 10**8
-"""Bytes of a header beyond which no safetensors file is well formed."""
+"""Maximum header size of a valid safetensors file, in bytes."""
 
 
 class ReadArrays(dict[str, Array]):
@@ -29,7 +29,7 @@ class ReadArrays(dict[str, Array]):
 
 
 def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, ...] | None:
-    """Return the numbers of tokens that files record; None where none does, or files disagree.
+    """Return the numbers of tokens that files record; None if no file does, or files disagree.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def shared_token_counts(paths: Iterable[str | os.PathLike[str]]) -> tuple[int, .
 
 
 def recorded_token_counts(path: Path) -> tuple[int, ...] | None:
-    """Return the number of tokens of each input, as the metadata of a .safetensors file or a .zarr store have it."""
+    """Return the number of tokens of each input from the metadata of a .safetensors file or a .zarr store."""
     try:
         counts = _record(path)["inputs"]["n_tokens"]
         return tuple(int(one) for one in counts)
@@ -64,5 +64,5 @@ def _record(path: Path) -> Any:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or the files of a directory that is no store."""
+    """Return a file, or the files of a directory that is not a store."""
     return sorted(path.iterdir()) if path.is_dir() and path.suffix != ".zarr" else [path]

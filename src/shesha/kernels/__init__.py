@@ -1,1 +1,1 @@
-"""Trusted arrays in, arrays out: the numerical core. Inputs are checked before they come here."""
+"""The numerical core: functions of arrays that were checked beforehand."""

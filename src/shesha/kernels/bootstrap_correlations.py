@@ -1,4 +1,4 @@
-"""Rank correlations of bootstrap resamples of the rows, without computing distances or sorting again.
+"""Rank correlations of bootstrap resamples of the rows, without recomputing distances or sorting again.
 
 A resample is a vector of row counts c; the pair (i, j) then counts c_i c_j times (and i = j, at distance
 zero in both halves, never). Ranks are coarsened once into cells; the weighted table of cells of a
@@ -25,19 +25,19 @@ CELLS = 128
 _TOGETHER = 16
 _BLOCK = 1 << 17
 COMPILED_TOGETHER = 16
-"""Resamples that the compiled loops (cells.c) take at once."""
+"""Number of resamples that the compiled loops (cells.c) process at once."""
 UNDEFINED = CELLS * CELLS
 """Cell of the pairs that are left out."""
 
 
 def row_counts(n_rows: int, n_resamples: int, rng: np.random.Generator) -> Matrix:
-    """How often each row is drawn, one column per resample of n_rows rows with replacement."""
+    """Draw counts of each row, one column per resample of n_rows rows with replacement."""
     draws = rng.integers(n_rows, size=(n_resamples, n_rows))
     return np.stack([np.bincount(draw, minlength=n_rows) for draw in draws], axis=1).astype(np.float64)
 
 
 def rank_cells(first: Ordering, second: Ordering) -> Cells:
-    """Cell of each pair, given the orderings that `ranks.correlation` takes. Tied pairs share a cell."""
+    """Cell of each pair from the orderings of `ranks.correlation`; tied pairs share a cell."""
     n = len(first.order)
     along_first = _coarse(first.ranks, n)
     along_second = np.empty(n, dtype=np.int32)
@@ -71,7 +71,7 @@ def bootstrap_correlations(
 def _native_correlations(
     cells: Sequence[Cells], counts: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[tuple[int, Matrix]]:
-    """The same in compiled code: a draw's pairs are sorted by their cells once, for all resamples."""
+    """Compute the same in compiled code; a draw's pairs are sorted by cell once for all resamples."""
     firsts = range(0, counts.shape[1], COMPILED_TOGETHER)
     groups = [_weights(counts[:, first : first + COMPILED_TOGETHER]) for first in firsts]
     i, j = (np.ascontiguousarray(side, dtype=np.int64) for side in pairs)
@@ -93,7 +93,7 @@ def _native_correlations(
 
 
 def _weights(counts: Matrix) -> NDArray[np.int32]:
-    """Counts of a group of resamples, filled up with zeros."""
+    """Counts of a group of resamples, padded with zeros."""
     found = np.zeros((len(counts), COMPILED_TOGETHER), dtype=np.int32)
     found[:, : counts.shape[1]] = counts
     return found
@@ -102,7 +102,7 @@ def _weights(counts: Matrix) -> NDArray[np.int32]:
 def _tables(
     cells: Sequence[Cells], group: Matrix, pairs: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> Iterator[Vector]:
-    """The same without compiled code."""
+    """Compute the same without compiled code."""
     tables = np.zeros((len(cells), UNDEFINED + 1, group.shape[1]))
     for at in range(0, len(pairs[0]), _BLOCK):
         stretch = slice(at, at + _BLOCK)

@@ -29,7 +29,7 @@ def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator)
 
 
 def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Matrix, Matrix]:
-    """How often each row of a class counts in both halves, given which row stands at each place of the class.
+    """Counts of each row of a class in both halves, given the row at each position of the class.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Ma
 
 
 def agreements(first: Cube, second: Cube, metric: Metric) -> Vector:
-    """Rank correlation of the centroids' distances in two halves, for each split; NaN where it is undefined.
+    """Rank correlation of the centroids' distances in two halves, for each split; NaN if it is undefined.
 
     Parameters
     ----------

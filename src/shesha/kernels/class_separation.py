@@ -15,13 +15,13 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _PAIRS = 1 << 15
-"""Pairs that are weighted together: they stay in the cache."""
+"""Number of pairs that are weighted together, few enough to stay in cache."""
 _COLUMNS = 16
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of distances over pairs, and numbers of pairs, in all and within classes, for each column of counts."""
+    """Sums of distances and numbers of pairs, in total and within classes, for each column of counts."""
 
     total: Vector
     within: Vector
@@ -29,12 +29,12 @@ class Sums:
     n_within: Vector
 
     def subtract(self, other: Sums) -> Sums:
-        """What is left of the pairs."""
+        """Return the difference of the sums."""
         return Sums(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
 
     @property
     def ratios(self) -> Vector:
-        """Mean distance between classes over that within; NaN where there is none."""
+        """Ratio of mean distances between and within classes; NaN if undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = ((self.total - self.within) / (self.n_total - self.n_within)) / (self.within / self.n_within)
         return np.asarray(np.where(np.isfinite(found), found, np.nan))
@@ -75,7 +75,7 @@ def separation_sums(distances_from: Panels, codes: Labels, counts: Matrix) -> Su
 
 
 def sums_of_groups(distances: Vector, alike: NDArray[np.bool_], group: Index, weights: Matrix) -> Sums:
-    """The same over given pairs, each weighted by its group's line of `weights`; `alike` tells pairs of one class."""
+    """Sums over given pairs, each weighted by its group's line of `weights`; `alike` marks pairs of one class."""
     n_groups = len(weights)
     of_pairs = np.ones(len(group)), alike.astype(np.float64)
     sums = [np.bincount(group, distances * one, n_groups) @ weights for one in of_pairs]
@@ -107,7 +107,7 @@ def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix
 
 
 def _pair_counts(codes: Labels, counts: Matrix) -> tuple[Matrix, Matrix]:
-    """Number of pairs of different rows, in all and within classes, for each column of counts."""
+    """Number of pairs of different rows, in total and within classes, for each column of counts."""
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     per_class = np.add.reduceat(counts, starts, axis=0)
     own = (counts**2).sum(axis=0)

@@ -16,17 +16,17 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
-"""Deviations between these have squares within range."""
+"""Range of deviations whose squares do not overflow or underflow."""
 _CACHED = 1 << 15
 """Numbers of a stretch of rows that are read once. Fixed: sums are taken stretch by stretch."""
 _FAR_FROM_MEAN = 1e-3
-"""Share of the squares about the first row that those about the mean must be to keep their digits."""
+"""Smallest ratio of the squares about the mean to those about the first row that keeps enough digits."""
 _FEW_DIGITS = 1e-9
 """Share of the squared length below which a variance may be rounding."""
 
 
 def class_means(X: Matrix, codes: Labels) -> tuple[Matrix, Vector]:
-    """Mean row and number of rows of each class that occurs."""
+    """Mean row and number of rows of each class."""
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     counts = np.diff(np.append(starts, len(codes))).astype(np.float64)
@@ -56,7 +56,7 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
 
 
 def _class_sums(X: Matrix, origin: Vector, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
-    """Sum of the rows of each class, and of all squares, from an origin: a stretch of rows in the cache at a time."""
+    """Sum of the rows of each class, and of all squares, about an origin, in stretches of rows that fit in cache."""
     sums, squares = np.zeros((n_classes, X.shape[1])), 0.0
     step = max(1, _CACHED // X.shape[1])
     indicators = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
@@ -91,7 +91,7 @@ def mean_separation(X: Matrix, members: Sequence[Index]) -> float:
 
 
 def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
-    """Between-class share of the sum of squares for each column of row counts; NaN where all rows are equal.
+    """Between-class share of the sum of squares for each column of row counts; NaN if all rows are equal.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def class_variance_shares(X: Matrix, members: Sequence[Index], counts: Matrix) -
 
 
 def mean_separations(X: Matrix, members: Sequence[Index], counts: Matrix) -> Vector:
-    """Mean separation for each column of row counts; NaN where no class has it.
+    """Mean separation for each column of row counts; NaN if no class has a value.
 
     Arguments as for `class_variance_shares`.
     """
@@ -156,7 +156,7 @@ def _mean_distances(rows: Matrix, centres: Matrix, counts: Matrix, size: Vector)
 
 
 def centred_rows(X: Matrix) -> Matrix:
-    """Rows in a unit of their own, less their mean."""
+    """Centred rows in a unit near their scale."""
     # Equal rows become exact zeros, which the rounding of their mean would miss.
     rows = X / length_unit(X)
     rows -= rows[0].copy()
@@ -174,7 +174,7 @@ def _squared(rows: Matrix) -> Vector:
 
 
 def mean_of_known(scores: Matrix) -> Vector:
-    """Mean of the known scores of each column; NaN where none is."""
+    """Mean of the known scores of each column; NaN if there are none."""
     known = np.isfinite(scores)
     n = known.sum(axis=0)
     return np.asarray(np.where(n > 0, np.where(known, scores, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan))

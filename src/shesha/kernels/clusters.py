@@ -7,7 +7,7 @@ import numpy as np
 from shesha.support.types import Index, Matrix
 
 _N_NEAREST = 4
-"""Nearest rows that link clusters: rows that lie alone, in pairs or in fours belong to the cluster next to them."""
+"""Number of nearest rows that link clusters, so that groups of up to four rows join the nearest cluster."""
 
 
 def separate_clusters(rows: Matrix) -> Index:

@@ -45,7 +45,7 @@ Basis = dict[int, Chain]
 
 @dataclass(frozen=True)
 class _Loops:
-    """What both orders of a pair share: the generators and triangle relations of the smaller distances."""
+    """The part that both orders of a pair share: generators and triangle relations of the smaller distances."""
 
     births: list[float]
     chains: list[list[Chain]]
@@ -80,7 +80,7 @@ def _length(distances: Matrix, loops: _Loops) -> float:
 
 
 def _loops(distances: Matrix) -> _Loops:
-    """Go through the edges from short to long, and keep the generators and independent triangles."""
+    """Process the edges from short to long, and keep the generators and independent triangles."""
     m = len(distances)
     near = [0] * m
     chains = [[0] * m for _ in range(m)]
@@ -111,7 +111,7 @@ def _loops(distances: Matrix) -> _Loops:
 
 
 def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, int, Nodes]]:
-    """Edges from short to long with their links; fills in the neighbours of each node on the way."""
+    """Yield edges from short to long with their links, and record the neighbours of each node."""
     rows, columns = np.triu_indices(len(distances), k=1)
     lengths = distances[rows, columns]
     order = np.argsort(lengths, kind="stable")
@@ -122,7 +122,7 @@ def _edges(distances: Matrix, near: list[Nodes]) -> Iterator[tuple[float, int, i
 
 
 def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[int]:
-    """A node of each connected part of the link but the tip's own."""
+    """A node of each connected part of the link, except that of the tip."""
     reached = link & near[tip] | 1 << tip
     rest = link ^ reached
     while rest:
@@ -145,7 +145,7 @@ def _remaining_components(link: Nodes, tip: int, near: list[Nodes]) -> Iterator[
 
 
 def _extend_basis(basis: Basis, chain: Chain) -> Chain:
-    """Add to the basis what the chain has beyond it, and return that: zero if it depends on the basis."""
+    """Reduce the chain by the basis, add the remainder and return it; zero if the chain depends on the basis."""
     while chain:
         youngest = chain.bit_length()
         if youngest not in basis:

@@ -43,7 +43,7 @@ def across_runs(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int, we
 
 
 def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iterator[Matrix]:
-    """Yield the mean response of each condition, run by run; zero where there is none."""
+    """Yield the mean response of each condition, run by run; zero if there is none."""
     order = np.lexsort((codes, runs))
     order = order[codes[order] >= 0]
     for own in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
@@ -57,7 +57,7 @@ def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iter
 
 
 def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matrix:
-    """All pairs of runs together: products of the sums, less those within runs. One run is held at a time."""
+    """Process all pairs of runs together: products of the sums minus those within runs, with one run in memory."""
     total, within = None, None
     for mean in means:
         total = mean.copy() if total is None else np.add(total, mean, out=total)
@@ -71,7 +71,7 @@ def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matr
 
 
 def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matrix:
-    """Pair of runs by pair of runs: each pair of conditions takes those that have both."""
+    """Process pairs of runs one by one; each pair of conditions uses the runs that have both."""
     n = present.shape[1]
     sums, counts = np.zeros((n, n)), np.zeros((n, n))
     weighted = means if weigh is None else [weigh(mean) for mean in means]
@@ -85,7 +85,7 @@ def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matr
 
 
 def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, counts: Vector) -> Matrix:
-    """Inner products of mean responses, where the noise of all trials is independent: no trial meets itself.
+    """Inner products of mean responses without products of a trial with itself, if the noise of trials is independent.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, cou
 
 
 def from_products(products: Matrix) -> Matrix:
-    """Squared distances from inner products, which may come from two runs and then need not be symmetric."""
+    """Squared distances from inner products, which may be asymmetric if they come from two runs."""
     own = np.diagonal(products)
     found: Matrix = own[:, None] + own - products - products.T
     np.fill_diagonal(found, np.where(np.isnan(own), np.nan, 0.0))

@@ -20,11 +20,11 @@ from shesha.support.types import Index, Matrix
 _PANEL = 2048
 """Rows whose distances are computed together."""
 _GATHERED = 1 << 26
-"""Numbers gathered at once."""
+"""Number of values that are gathered at once."""
 _HELD = 1 << 28
-"""Numbers of whole matrices that are held to be relabelled."""
+"""Maximum number of values of whole matrices in memory for relabelling."""
 _TOGETHER = 32
-"""Orders whose results are fetched together."""
+"""Number of permutations whose results are fetched together."""
 
 
 def condensed_distances(rows: Any, metric: str, *, squared: bool = False) -> Any:
@@ -55,7 +55,7 @@ def _upper(rows: Any, metric: str, start: int) -> Any:
 
 
 def _require_pairs(rows: Any) -> None:
-    """Refuse pairs that would not fit the device, before it runs out of memory with an error of its own library."""
+    """Refuse pairs that would not fit on the device, before its library runs out of memory."""
     n, free = rows.shape[0], free_memory(rows)
     # Each pair is a number, beside its place and a copy.
     need = 24 * (n * (n - 1) // 2)
@@ -101,7 +101,7 @@ def square(triangle: Any, n: int) -> Any:
 
 
 def row_sums(triangle: Any, n: int) -> Any:
-    """Sum of each row of the symmetric matrix, the diagonal left out."""
+    """Sum of each row of the symmetric matrix without the diagonal."""
     return namespace(triangle).sum(square(triangle, n), axis=1)
 
 
@@ -122,7 +122,7 @@ def gaussian(squared: Any, scale: float) -> Any:
 
 
 def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
-    """Centred ranks scaled to unit length, ties sharing their mean rank; all NaN if the values are equal."""
+    """Centred ranks of unit length, with mean ranks for ties; all NaN if the values are equal."""
     xp, n = namespace(values), values.shape[0]
     order = xp.argsort(values)
     ordered = take_rows(values, order)
@@ -141,7 +141,7 @@ def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
 
 
 def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
-    """Where each group of near-ties starts, and to which group each of the sorted values belongs."""
+    """Start of each group of near-ties, and the group of each sorted value."""
     xp = namespace(ordered)
     linked = ordered[1:] - ordered[:-1] <= tolerance
     starts, group = _cut(linked)
@@ -162,7 +162,7 @@ def _cut(linked: Any) -> tuple[Any, Any]:
 
 
 def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
-    """For each order, yield the inner products of every first with every second relabelled: (first, second).
+    """For each permutation, yield the inner products of all first with all relabelled second matrices: (first, second).
 
     Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
     """
@@ -176,7 +176,7 @@ def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, order
 
 
 def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
-    """Yield the columns of some of the second; the host waits for the device once in many orders."""
+    """Yield the columns of some second matrices; the host waits for the device once per many permutations."""
     xp = namespace(left)
     right = xp.stack([square(one, n) for one in second])
     for start in range(0, moved.shape[0], _TOGETHER):
@@ -194,7 +194,7 @@ def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index)
 
 
 def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
-    """Squared distances between each row and the others beside it, of shape (m, width)."""
+    """Squared distances between each row and the others in its line, of shape (m, width)."""
     own = np.broadcast_to(own, others.shape).ravel()
     found = squared_differences(rows, like_array(own, rows), like_array(others.ravel(), rows))
     return np.reshape(to_host(found), others.shape)

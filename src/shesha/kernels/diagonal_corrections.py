@@ -6,7 +6,7 @@ from shesha.support.types import Vector
 
 
 def diagonal_correction(a: Vector, b: Vector) -> float:
-    """What the U-statistic adds to the inner product of two centred Gram matrices with these diagonals.
+    """Correction term of the U-statistic for two centred Gram matrices with these diagonals.
 
     Song et al. 2012, eq. 5: rows of a centred Gram matrix sum to zero, so without its diagonal they
     sum to minus the diagonal.

@@ -23,7 +23,7 @@ _PAIRS_AT_ONCE = 1 << 22
 
 
 def standard_rows(X: Matrix, metric: Metric) -> Matrix:
-    """Rows whose inner products give the metric; rows without a direction become zero.
+    """Transform rows so that inner products give the metric; rows without a direction become zero.
 
     Cosine: unit length. Correlation: centred, unit length. Euclidean: column medians removed, which
     keeps digits when the data lie far from the origin (means would follow one far row), and everything
@@ -46,13 +46,13 @@ def standard_rows(X: Matrix, metric: Metric) -> Matrix:
 
 
 def _largest_of_rows(X: Matrix) -> Any:
-    """Largest absolute entry of each row, from both ends: absolute values would be a copy."""
+    """Largest absolute entry of each row, from maximum and minimum to avoid a copy."""
     xp: Any = namespace(X)
     return xp.maximum(xp.max(X, axis=1, keepdims=True), -xp.min(X, axis=1, keepdims=True))
 
 
 def _or_one(sizes: Any) -> Any:
-    """Sizes to divide by: one where there is none."""
+    """Divisors: 1 for zero sizes."""
     xp = namespace(sizes)
     return xp.where(sizes > 0, sizes, xp.ones_like(sizes))
 
@@ -69,7 +69,7 @@ def find_undirected_rows(X: Matrix, metric: Metric) -> Index:
 
 
 def distance_rounding(rows: Matrix, metric: Metric) -> float:
-    """Return the difference below which two (squared) distances are the same number."""
+    """Return the difference below which two (squared) distances count as equal."""
     if metric != "euclidean":
         return ROUNDING
     # The median, not the largest length: one far row must not tie all others.
@@ -120,7 +120,7 @@ def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) 
 
 
 def _write_compiled(block: Matrix, lengths: Vector | None, root: bool, out: Vector) -> bool:
-    """Write the distances, all passes at once; returns whether they keep their digits."""
+    """Write the distances in one pass, and return whether they are precise enough."""
     return native.call("shesha_put_distances", *block.shape, block, lengths, CLOSE, int(root), out) == 0
 
 

@@ -16,14 +16,14 @@ Array = NDArray[np.float64]
 
 Folding = Literal["rows", "columns"]
 ROWS = 5000
-"""Positions folded into rows are thinned, evenly, to about this many."""
+"""Approximate maximum number of positions per input, which are thinned evenly."""
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def from_channels_last(maps: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Bring maps (n, height, width, channels) into the library's order (n, channels, height, width)."""
+    """Convert maps (n, height, width, channels) to the library's order (n, channels, height, width)."""
     return np.ascontiguousarray(maps.transpose(0, 3, 1, 2))
 
 
@@ -33,7 +33,7 @@ def as_maps(rows: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def average_pool(maps: Array, grid: tuple[int, int] | None) -> Array:
-    """Average feature maps (n, channels, h, w) over the cells of a coarser grid; anything else passes."""
+    """Average feature maps (n, channels, h, w) over the cells of a coarser grid; return anything else unchanged."""
     if maps.ndim != 4 or grid is None or maps.shape[2:] == grid:
         return maps
     return np.asarray(_pool_axis(_pool_axis(maps, 2, grid[0]), 3, grid[1]))

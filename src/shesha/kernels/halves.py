@@ -28,13 +28,13 @@ _DIRECT = 1 / 16
 
 @dataclass(frozen=True)
 class Closeness:
-    """Larger is closer: all pairs i < j in the first and the second half, with work memory beside them."""
+    """Closeness (larger is closer) of all pairs i < j in both halves, with work memory."""
 
     first: Vector
     second: Vector
     scratch: Vector
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all have."""
+    """Rows that have a direction in both halves; None if all do."""
 
     def defined_pairs(self) -> Mask | None:
         """Pairs whose distance is defined in both halves; None if all are."""
@@ -42,7 +42,7 @@ class Closeness:
 
 
 def mark_pairs(rows: Mask) -> Mask:
-    """Mark the pairs i < j, in condensed order, of which both rows are marked."""
+    """Mark the pairs i < j, in condensed order, whose rows are both marked."""
     i, j = np.triu_indices(len(rows), k=1)
     return rows[i] & rows[j]
 
@@ -53,7 +53,7 @@ _Means = tuple[int, Vector | None]
 
 
 class DenseHalves:
-    """One Gram matrix for all draws; a draw costs half of one, since the halves add up to the whole."""
+    """Halves from one Gram matrix for all draws; a draw computes one half, because the halves add up to the whole."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         n, pairs, workers = len(rows), n_pairs(len(rows)), n_threads()
@@ -131,7 +131,7 @@ class DenseHalves:
 
 
 class PanelHalves:
-    """For more rows: each half on its own, panel by panel, without any square matrix."""
+    """Halves for many rows: each half separately, panel by panel, without a square matrix."""
 
     def __init__(self, rows: Matrix, metric: Metric, frame: Frame) -> None:
         memory.require(24 * n_pairs(len(rows)), f"the pairs of {len(rows):,} rows", "pass pairs=1_000_000")
@@ -152,7 +152,7 @@ def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHal
 
 
 class UndirectedHalfError(NotEstimable):
-    """Some rows have no direction within a half of the features."""
+    """Raised if some rows have no direction within a half of the features."""
 
     def __init__(self, rows: Index, metric: Metric) -> None:
         super().__init__(rows, metric)
@@ -170,7 +170,7 @@ def require_directed(found: Closeness, metric: Metric) -> None:
 
 
 def correlation(found: Closeness, level: float, metric: Metric) -> float:
-    """Rank correlation of the two halves' distances, which are overwritten; NaN where those of a half are all equal."""
+    """Rank correlation of the two halves' distances, which are overwritten; NaN if those of a half are all equal."""
     require_directed(found, metric)
     return ranks.spearman(found.first, found.second, (level, level), found.scratch)
 
@@ -214,7 +214,7 @@ def _inverse_lengths(squared: Vector) -> Vector:
 
 
 def _compute_rows(gram: Matrix, half: Matrix, few: Index) -> None:
-    """Compute the rows that the subtraction would leave with few digits."""
+    """Compute directly the rows for which the subtraction would lose precision."""
     if len(few):
         rows = half[:, few].T @ half
         gram[few] = rows

@@ -1,4 +1,4 @@
-"""Heat trace of a neighbour graph: the mean of exp(-t lambda) over its normalised Laplacian's eigenvalues."""
+"""Heat trace of a neighbour graph: mean of exp(-t lambda) over the eigenvalues of its normalised Laplacian."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 TIMES: Vector = np.geomspace(0.1, 10.0, 256)
 """Times at which the heat trace is taken."""
 EXACT = 1000
-"""Graphs of more nodes go through Chebyshev moments: eigenvalues take three times as long, and more the larger."""
+"""Graphs with more nodes use Chebyshev moments, because eigenvalues take at least three times as long."""
 STEPS = 8
-"""Chebyshev recursions. Two moments each: what the series leaves out stays below 1e-12 of the weighted maximum."""
+"""Chebyshev recursions. Steps of two moments each, so that the truncation error is below 1e-12 of the weighted
+maximum."""
 _BLOCK = 32
 """Columns of the identity followed together: fixed, so that results do not depend on the number of threads."""
 _SPARSE_SHARE = 1 / 100
@@ -43,7 +44,7 @@ def heat_distance(a: Vector, b: Vector) -> float:
 
 
 def _normalise_adjacency(neighbours: Index) -> Graph:
-    """Adjacency divided by the roots of both degrees: the identity less the normalised Laplacian."""
+    """Adjacency divided by the square roots of both degrees: the identity minus the normalised Laplacian."""
     from scipy.sparse import csr_array
 
     n, k = neighbours.shape
@@ -92,7 +93,7 @@ def _moments(graph: Graph) -> Vector:
 
 
 def _sparse_steps(graph: Graph, overlaps: Vector) -> tuple[Graph, Graph, int]:
-    """Recur on whole matrices while they are sparse: the last two polynomials and the degree of the second."""
+    """Apply the recurrence to whole matrices while they are sparse; return the last two polynomials and the degree."""
     from scipy.sparse import csr_array, eye_array
 
     degree = np.diff(graph.indptr)
@@ -110,7 +111,7 @@ def _columns(polynomial: Graph, start: int) -> Matrix:
 
 
 def _dense_steps(twice: Graph, before: Matrix, now: Matrix, step: int) -> Vector:
-    """Recur on a few columns, and sum the products of consecutive polynomials."""
+    """Apply the recurrence to a few columns, and sum the products of consecutive polynomials."""
     overlaps = np.zeros(2 * STEPS + 1)
     for at in range(step + 1, STEPS + 1):
         after = twice @ now

@@ -49,7 +49,7 @@ def _write_means_above(values: Vector, out: Vector) -> None:
 def standard_errors(
     influence: Vector, i: Index, j: Index, drawn: Index | None = None, share: float = 0.0
 ) -> tuple[float, float]:
-    """Standard error of the mean from the sampling of pairs, and from that of the rows as well.
+    """Standard errors of the mean from the sampling of pairs, and from the sampling of pairs and rows.
 
     The first treats the pairs as independent draws from all pairs of these rows; `drawn` numbers the draws where one
     was scored several times, and `share` is that of all pairs where none was drawn twice. The second adds the

@@ -11,7 +11,7 @@ _PRECISION = 1e-13
 
 
 def dimension_of_ratios(log_ratios: Vector, rank: int) -> float:
-    """Most likely dimension, given logs of the ratios of the distances to the neighbours of rank r and 2 r.
+    """Maximum likelihood dimension from logs of the distance ratios of the neighbours of rank r and 2 r.
 
     The likelihood of Denti et al. 2022 (Gride) is concave in the dimension d: Newton's steps from the left of the
     root find its only one. With r = 1 it is n / sum(log ratios), the estimate of two nearest neighbours. Infinite if

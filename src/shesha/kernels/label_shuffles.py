@@ -18,13 +18,13 @@ from shesha.support.types import Index, Matrix, Vector
 Panels = Callable[[int], Matrix]
 
 _TOGETHER = 16
-"""Shuffles that a thread takes together."""
+"""Number of shuffles per task of a thread."""
 _ENTRIES = 1 << 15
-"""Numbers that are worked on together: they stay in the cache."""
+"""Number of values that are processed together, few enough to stay in cache."""
 _PAIRS = 1 << 11
 _ROWS = 1 << 10
 _FEW = 16
-"""Classes up to which the products with all of them are one matrix product; with more, most are of no use."""
+"""Maximum number of classes for one matrix product with all of them; with more, most products are unused."""
 _ROUNDING = 1e-13
 
 
@@ -87,7 +87,7 @@ def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
 
 
 def _separation(lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:
-    """Mean separation of one shuffle: a product of each row with its class's sum gives both of its distances."""
+    """Mean separation of one shuffle, from the product of each row with its class's sum."""
     n, sizes = len(lengths), np.bincount(codes, minlength=len(sums))
     usable = (sizes >= 2) & (sizes < n)
     means = []
@@ -126,12 +126,12 @@ def class_sums(panel: Panels, width: int, shuffled: Index, n_classes: int) -> Ve
 
 
 def _compact_codes(codes: Index) -> NDArray[Any]:
-    """Codes in as little space as they need: comparing them is most of the work."""
+    """Convert codes to the smallest integer type, because most of the work is comparing them."""
     return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
 
 
 def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
-    """The sums of a panel with each class of some shuffles, of which each row takes that of its own."""
+    """Compute the sums of a panel with all classes of some shuffles, and select that of each row's own class."""
     found = []
     for start in range(0, len(codes), _TOGETHER):
         own = codes[start : start + _TOGETHER]
@@ -142,7 +142,7 @@ def _sums_by_products(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> V
 
 
 def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vector:
-    """The same pair by pair."""
+    """Compute the same pair by pair."""
     found, step = np.zeros(len(codes)), max(1, _ENTRIES // numbers.shape[1])
     for at in range(0, len(numbers), step):
         stretch = numbers[at : at + step]
@@ -152,7 +152,7 @@ def _sums_by_masks(numbers: Matrix, codes: NDArray[Any], n_classes: int) -> Vect
 
 
 def sums_of_pairs(numbers: Vector, i: Index, j: Index, shuffled: Index) -> tuple[Vector, Vector]:
-    """Sum of the numbers of given pairs (i, j) of rows over the pairs of one class, and how many these are."""
+    """Sum of the values of given pairs (i, j) over the pairs of one class, and their number."""
     codes = _compact_codes(shuffled)
 
     def some(start: int) -> Matrix:

@@ -11,9 +11,9 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Labels, Mask, Matrix, Vector
 
 EXACT = 1e-12
-"""Gradient, as a share of its terms, at which coefficients are those of the optimum to nine digits."""
+"""Gradient, as a share of its terms, at which coefficients have nine correct digits."""
 _TOGETHER = 1 << 19
-"""Predictions that are held at a time."""
+"""Maximum number of predictions in memory."""
 _STEPS = 100
 _HALVINGS = 40
 _SUFFICIENT = 1e-4
@@ -65,7 +65,7 @@ def fit_many(rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: fl
 
 
 class _Problem:
-    """Regressions that are solved side by side; arrays are (rows or coefficients, regressions, outputs)."""
+    """Regressions that are solved together; arrays are (rows or coefficients, regressions, outputs)."""
 
     def __init__(self, rows: Matrix, codes: Labels, weights: Matrix, n_classes: int, C: float) -> None:
         self._rows = np.column_stack([rows, np.ones(len(rows))])
@@ -99,7 +99,7 @@ class _Problem:
         return np.asarray(shares / shares.sum(axis=2, keepdims=True))
 
     def solve(self, tolerance: float) -> Fits:
-        """Step until the gradient is rounding, or nothing gets better."""
+        """Iterate until the gradient is at rounding level, or nothing improves."""
         d, (_, n_fits, n_outputs) = self._rows.shape[1], self._targets.shape
         theta = np.zeros((d, n_fits, n_outputs))
         small = tolerance * (1 + (self._weights[:, :, 0] * np.abs(self._rows).max(axis=1)[:, None]).sum(axis=0))
@@ -142,7 +142,7 @@ class _Problem:
     def _newton_step(
         self, at: _Point, gradient: NDArray[np.float64], shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Solve Hessian * step = -gradient by preconditioned conjugate gradients, the closer the smaller it is."""
+        """Solve Hessian * step = -gradient by preconditioned conjugate gradients, with a relative tolerance."""
         curvature = (at.weights * shares * (1 - shares)).sum(axis=(0, 2)) / at.weights.sum(axis=(0, 2))
         diagonal = curvature[None, :] * ((self._rows**2).T @ at.weights[:, :, 0]) / shares.shape[2]
         diagonal = (diagonal + self._penalty[:, :, 0])[:, :, None] + np.finfo(float).tiny
@@ -183,12 +183,12 @@ class _Problem:
 
 @dataclass(frozen=True)
 class _Point:
-    """Where the regressions that still move stand, with what they are fitted to."""
+    """State of the regressions that have not converged, with their targets."""
 
     theta: NDArray[np.float64]
     targets: NDArray[np.float64]
     weights: NDArray[np.float64]
 
     def some(self, which: Mask) -> _Point:
-        """Leave out those that have arrived."""
+        """Remove the regressions that have converged."""
         return _Point(self.theta[:, which], self.targets[:, which], self.weights[:, which])

@@ -23,7 +23,7 @@ BLOCK = 16
 """Rows of a block."""
 _PER_BLOCK = BLOCK * (BLOCK - 1) // 2
 _ENTRIES = 1 << 20
-"""Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
+"""Number of values that are gathered at once; fixed, so that sums do not depend on the available memory."""
 
 
 def row_matching_correlations(
@@ -85,7 +85,7 @@ def _second_half(x: Matrix, draw: Masks | Planes) -> Matrix:
 
 
 def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
-    """Return what gives the closeness of all pairs of each block, larger is closer."""
+    """Return a function for the closeness of all pairs of each block, where larger is closer."""
     if metric == "euclidean":
         half = half - half.mean(axis=0)
         lengths = np.einsum("ij,ij->i", half, half)

@@ -13,7 +13,7 @@ _TOLERANCE = 1e-10
 
 
 def rotate_onto(rows: Matrix, target: Matrix) -> Matrix:
-    """Return rows after the rotation (or reflection) that brings them nearest to the target."""
+    """Return rows after the rotation (or reflection) that brings them closest to the target."""
     left, _, right = np.linalg.svd(rows.T @ target)
     found: Matrix = rows @ (left @ right)
     return found
@@ -25,7 +25,7 @@ def closeness(rows: Matrix, target: Matrix) -> float:
 
 
 def mean_shape(configurations: Sequence[Matrix], start: Matrix | None = None) -> tuple[Matrix, int, bool]:
-    """Return the mean of configurations after rotations that make it as long as can be (Gower 1975).
+    """Return the mean of configurations after rotations that maximise its norm (Gower 1975).
 
     Parameters
     ----------

@@ -21,22 +21,22 @@ from shesha.support.types import Index, Matrix, Vector
 
 Single = NDArray[np.float32]
 _BLOCK = 2048
-"""Rows whose products with as many others one thread works on."""
+"""Number of rows and columns of a block of products for one thread."""
 _MOST = 64
-"""Candidates per row up to which lists are kept in order; with more, partitioning is as fast."""
+"""Maximum number of candidates per row in sorted lists; with more, partitioning is as fast."""
 _WIDEST = 1 << 16
-"""Features up to which the bound on rounding is worth anything."""
+"""Maximum number of features for which the bound on rounding is useful."""
 _UNIT = 2.0**-24
 _EPS = float(np.finfo(float).eps)
 _TINY = 2.0**-110
-"""What underflow may have taken from a sum of products of numbers near 1."""
+"""Largest possible loss by underflow in a sum of products of numbers near 1."""
 _FAR = 2.0**40
-"""Numbers so many times as large as the unit lose all others in single precision."""
+"""Multiple of the unit above which other numbers are lost in single precision."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Of each row the candidates, and a closeness that no other row falls below."""
+    """The candidates of each row, and a lower bound of the closeness of all other rows."""
 
     places: Index
     bounds: Vector
@@ -44,7 +44,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Terms:
-    """How rows become the factors of lower bounds of a closeness: that of i and j is left[i] @ right[j]."""
+    """Factors of lower bounds of a closeness: the bound of i and j is left[i] @ right[j]."""
 
     unit: float
     """A power of two near the largest entry of the rows."""
@@ -52,7 +52,7 @@ class Terms:
     left: Callable[[Single], Single]
 
     def candidates(self, places: Index, values: Single) -> Candidates:
-        """Return lists with their last entries as bounds, in the units of the rows; lists with gaps bound nothing."""
+        """Return lists with their last entries as bounds, in the units of the rows; lists with gaps give no bound."""
         last = values[:, -1].astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = (last - _TINY) * self.unit * self.unit
@@ -64,7 +64,7 @@ class Terms:
 
 
 def serves(n_features: int, n_candidates: int) -> bool:
-    """Whether candidates can be found this way, and faster than by partitioning."""
+    """Whether candidates can be found in this way, and faster than by partitioning."""
     return native.provides("shesha_enter_tile") and n_candidates <= _MOST and n_features <= _WIDEST
 
 

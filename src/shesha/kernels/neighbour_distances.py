@@ -11,9 +11,9 @@ from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Matrix, Vector
 
 Halves = NDArray[np.bool_]
-"""One line per split: which of the rows are in the first half."""
+"""One line per split, True for the rows of the first half."""
 _SAME_POINT = 2.0**-40
-"""Rows nearer than this share of their lengths are one point: rotating equal rows moves them by less."""
+"""Rows closer than this share of their lengths count as one point; rotations move equal rows by less."""
 
 
 def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None) -> NDArray[np.float64]:
@@ -40,12 +40,12 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
 
 
 def _candidates(rank: int, halved: bool) -> int:
-    """How many of the nearest rows hold `rank` of the same half, but for one row in a billion."""
+    """Number of nearest rows that contain `rank` rows of the same half, except for one row in a billion."""
     return int(2 * rank + 6 * np.sqrt(2 * rank) + 8) if halved else rank
 
 
 def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Matrix, Index]:
-    """Squared distances of a panel's rows to their nearest rows, in order, and who these are."""
+    """Sorted squared distances of a panel's rows to their nearest rows, with the indices of these."""
     own = rows[start : start + PANEL]
     scale = lengths[start : start + len(own), None] + lengths
     block = scale - 2.0 * (own @ rows.T)
@@ -70,7 +70,7 @@ def _at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
 
 
 def distinct_rows(rows: Matrix) -> Index:
-    """Return the rows that repeat no earlier one, up to rounding."""
+    """Return the rows that do not repeat an earlier row, up to rounding."""
     nearest = neighbour_distances(rows, np.array([1]))[0, :, 0] ** 2
     same_point = _SAME_POINT**2 * np.einsum("ij,ij->i", rows, rows)
     # Of two rows at one place the shorter may lie outside the tolerance of its own length: both must be looked at.
@@ -88,7 +88,7 @@ def distinct_rows(rows: Matrix) -> Index:
 
 
 def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: Vector) -> list[int]:
-    """Rows of a panel that lie where an earlier row lies."""
+    """Rows of a panel that coincide with an earlier row."""
     own = rows[start : start + PANEL]
     scale = lengths[start : start + len(own), None] + lengths
     close = scale - 2.0 * (own @ rows.T) <= CLOSE * scale

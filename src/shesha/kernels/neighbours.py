@@ -31,31 +31,32 @@ from shesha.support.arrays import (
 from shesha.support.types import Index, Matrix, Vector
 
 _SPARE = 6
-"""Candidates beyond k, whose distances are computed directly: Gram matrices lose digits where rows are close."""
+"""Number of candidates beyond k with directly computed distances, because Gram matrices are imprecise for close
+rows."""
 _GRAM_ERROR = 2.0**-45
 """Rounding of a squared distance from a Gram matrix, relative to the squared lengths of the rows."""
 _EPS = float(np.finfo(float).eps)
 _FEW = 256
-"""Up to this many candidates are kept in order while a row is read; more are found by partitioning it."""
+"""Up to this many candidates are kept sorted while a row is read; more are found by partitioning."""
 _FILTERED = 4096
-"""From so many rows on candidates are found in single precision first."""
+"""From this many rows on, candidates are first found in single precision."""
 _NEARLY = 4.0
-"""Candidates whose closeness differs by less than so many times the rounding are left to the search of all."""
+"""Candidates whose closeness differs by less than this multiple of the rounding error are searched in full."""
 _SETTLED = 0.5
-"""Share of a sample of rows that candidates must settle, or all rows are searched in double precision."""
+"""Share of a sample of rows that candidates must decide; otherwise all rows are searched in double precision."""
 _KEPT_TIES = 1 << 23
-"""Up to this many candidates of tied rows are kept, so that ties can be broken anew without another search."""
+"""Maximum number of stored candidates of tied rows, so that ties can be broken again without a search."""
 
 
 @dataclass(frozen=True)
 class Ties:
-    """The rows whose neighbours tie, and between whom: what it takes to break the ties another way."""
+    """The rows whose neighbours tie, and the tied candidates, to break ties in another order."""
 
     rows: Index
     candidates: Index
-    """Of shape (m, width): those who may be among the first k of each of these rows."""
+    """Possible members of the first k of each of these rows, of shape (m, width)."""
     levels: Index
-    """Their order: equally near ones share a number. Places to fill up the table have the largest."""
+    """Their order: ties share a number, and padding has the largest."""
 
     def break_by(self, place: Index, lists: Index) -> Index:
         """Return the lists with ties broken in the order of `place`, a number for each row."""
@@ -68,31 +69,31 @@ class Ties:
 
 @dataclass(frozen=True)
 class Found:
-    """The lists of neighbours, and whether ties had to be broken."""
+    """The lists of neighbours, and the ties that were broken."""
 
     lists: Index
     tied: bool
     ties: Ties | None = None
-    """Between whom, unless there are too many."""
+    """The tied candidates, unless there are too many."""
 
 
 @dataclass(frozen=True)
 class _Search:
-    """What differs between the kinds of closeness; smaller is closer."""
+    """The parts that differ between the kinds of closeness (smaller is closer)."""
 
     panel: Callable[[Index], Any]
-    """Closeness of some rows to all rows, wherever they lie; all else is on the host."""
+    """Closeness of some rows to all rows, on any device; everything else is on the host."""
     doubt: Vector
-    """Two entries of a row's line in a panel may be in the wrong order if they differ by less."""
+    """Difference below which two entries of a line may be in the wrong order."""
     exact: Callable[[Index, Index, Matrix | None], tuple[Matrix, Matrix]]
-    """From row numbers, candidates and their closeness in the panel: closeness, and what counts as equal."""
+    """Function from row numbers, candidates and their closeness in the panel to exact closeness and tolerance."""
     rows: Any = None
-    """The rows, where closeness is one of `terms`."""
+    """The rows, if closeness is one of `terms`."""
     terms: Callable[[Matrix], filters.Terms] | None = None
 
 
 def nearest_by_distance(rows: Matrix, k: int) -> Found:
-    """Row i lists the k rows at the smallest Euclidean distance from row i, nearest first; itself left out."""
+    """Row i lists the k rows with the smallest Euclidean distance from row i, nearest first, without itself."""
     squared = squared_lengths(rows)
     lengths = np.sqrt(to_host(squared))
     # The sum over features rounds once per feature, as a random walk.
@@ -130,7 +131,7 @@ def nearest_by_product(rows: Matrix, k: int, *, include_self: bool = False) -> F
 
 
 def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
-    """Row i lists the k rows at the smallest given distance."""
+    """Row i lists the k rows with the smallest given distance."""
     whole = square(condensed, n)
 
     def exact(chosen: Index, candidates: Index, near: Matrix | None) -> tuple[Matrix, Matrix]:
@@ -158,7 +159,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
 
 
 def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
-    """Fill the lists of the rows that few candidates settle beyond doubt; return the numbers of the others."""
+    """Fill the lists of rows that few candidates decide with certainty; return the numbers of the other rows."""
     (n, k), rows = lists.shape, search.rows
     m = k + _SPARE
     if search.terms is None or n < _FILTERED or not is_numpy(rows) or not filters.serves(rows.shape[1], m + 1):
@@ -183,7 +184,7 @@ def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Ind
 
 
 def _settle(search: _Search, chosen: Index, found: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
-    """The first k candidates of some rows, and of which rows these are certainly the lists, without a tie."""
+    """The first k candidates of some rows, and whether they are certainly the neighbours, without ties."""
     candidates = np.sort(found.places, axis=1)
     values, slack = search.exact(chosen, candidates, None)
     order, tied = _order(values, _NEARLY * slack, k)
@@ -195,7 +196,7 @@ def _settle(search: _Search, chosen: Index, found: filters.Candidates, k: int) -
 
 
 _Tied = dict[int, tuple[Index, Index]]
-"""By row: candidates and their levels."""
+"""Candidates and their levels, by row."""
 
 
 def _ties(tied: _Tied) -> Ties | None:
@@ -210,7 +211,7 @@ def _ties(tied: _Tied) -> Ties | None:
 
 
 def _exclude_self(block: Any, chosen: Index) -> Any:
-    """Put each row infinitely far from itself."""
+    """Set the distance of each row from itself to infinity."""
     if is_numpy(block):
         block[np.arange(len(block)), chosen] = np.inf
         return block
@@ -248,7 +249,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
 
 
 def _smallest(block: Any, m: int) -> Index:
-    """Columns of the m smallest entries of each row, in any order; which of equal ones is left open."""
+    """Columns of the m smallest entries of each row, in any order; the choice among ties is arbitrary."""
     if not is_numpy(block) or m > _FEW or m >= block.shape[1] or not native.is_available():
         return smallest(block, m)
     columns = np.empty((len(block), m), dtype=np.intp)
@@ -273,7 +274,7 @@ def _minus_products(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
 
 
 def _order(values: Matrix, slack: Matrix, k: int) -> tuple[Index, dict[int, Index]]:
-    """Sort each row; values that are equal within their slack keep their order.
+    """Sort each row; values that are equal within a tolerance keep their order.
 
     Also, for the rows whose first k tie with any: the level of each value in the order, equal ones sharing one.
     """

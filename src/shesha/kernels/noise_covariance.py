@@ -14,24 +14,24 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """A factor of a covariance that can be inverted."""
+    """A factor of an invertible covariance."""
 
     factor: Matrix
     """Lower triangular."""
     shrinkage: float
-    """Share of the common variance that took the place of what was found."""
+    """Shrinkage intensity: weight of the common variance."""
 
     def weighted(self, rows: Matrix) -> Matrix:
         """Multiply rows by the inverse of the covariance."""
         return np.asarray(cho_solve((self.factor, True), rows.T, check_finite=False).T)
 
     def whitened(self, rows: Matrix) -> Matrix:
-        """Give rows the same noise in all directions: their inner products are those weighted by the inverse."""
+        """Whiten the noise of rows, so that their inner products are weighted by the inverse covariance."""
         return np.asarray(solve_triangular(self.factor, rows.T, lower=True, check_finite=False).T)
 
 
 def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
-    """Subtract from each row the mean of its condition; rows left out (-1) are dropped. Also degrees of freedom."""
+    """Return rows minus the mean of their condition, without rows of code -1, and the degrees of freedom."""
     kept = codes >= 0
     rows, codes = rows[kept], codes[kept]
     order = np.argsort(codes, kind="stable")
@@ -45,7 +45,7 @@ def residuals(rows: Matrix, codes: Labels) -> tuple[Matrix, int]:
 
 
 def estimate_noise(left: Matrix, dof: int, n_channels: int, shrinkage: float | None) -> Noise | None:
-    """Estimate the covariance of residuals, shrunk towards equal variances; None where there is no noise at all.
+    """Estimate the covariance of residuals, shrunk towards equal variances; None without any noise.
 
     Parameters
     ----------

@@ -26,14 +26,14 @@ _MAX_ERROR = 5e-10
 _FEW_CLOSE = 0.25
 """Share of the values whose keys are close, above which sorting all values takes less time."""
 _AT_ONCE = 1 << 18
-"""Entries that a thread packs, or writes to their places, at a time."""
+"""Number of entries that a thread packs or places at a time."""
 _BLOCK = 1 << 15
-"""Entries that pass through the cache together. Fixed: sums are taken block by block."""
+"""Number of entries per block in cache; fixed, because sums are computed block by block."""
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """The order that sorts a vector, and the mean ranks of the sorted positions where values tie."""
+    """The sorting order of a vector, with mean ranks for ties."""
 
     order: Index
     ranks: Vector | None
@@ -67,7 +67,7 @@ def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
 
 
 def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
-    """Return how values become integers; None where they cannot, or all tie."""
+    """Return the conversion of values to integers; None if it is impossible, or all values tie."""
     low, high = spread
     index_bits = max(1, (len(values) - 1).bit_length())
     key_bits = min(_KEY_BITS, 64 - index_bits)
@@ -86,7 +86,7 @@ def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
 
 
 def may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
-    """Whether linked positions may stay as they fall: in a run of t of them each moves by t / 2 at most."""
+    """Whether linked positions may keep any order; in a run of t, each moves by at most t / 2."""
     if squares == 0:
         return True
     return _step(form, spread) > tolerance and _is_negligible(squares, n)
@@ -98,7 +98,7 @@ def _is_negligible(squares: float, n: int) -> bool:
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
+    """Fill `keys` with the sorted entries or their order; return the sum of squared lengths of linked runs."""
     _pack(values, form, keys)
     sort_in_place(keys, form.key_bits + form.index_bits)
     squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
@@ -108,7 +108,7 @@ def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> f
 
 
 def block_bounds(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield where each block starts and stops."""
+    """Yield the start and stop of each block."""
     return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
 
 
@@ -145,7 +145,7 @@ def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
 
 
 def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
-    """Sort by keys, then the values whose keys are close by themselves: others differ by more than the tolerance."""
+    """Sort by keys, then sort values with close keys; all others differ by more than the tolerance."""
     (radix.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=False)
     links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
     if len(links) > _FEW_CLOSE * len(values):
@@ -167,7 +167,7 @@ def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys:
 
 
 def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
-    """Starts of the groups of all n positions, given those among some positions; each other one is a group."""
+    """Starts of the groups of all n positions, given those of some positions; all others are single groups."""
     is_start = np.ones(n, dtype=bool)
     is_start[positions] = False
     is_start[positions[starts[:-1]]] = True

@@ -8,7 +8,7 @@ from shesha.support.arrays import namespace
 
 
 def upper(n: int, like: Any, *, first: int | None = None) -> tuple[Any, Any]:
-    """Rows i < j of all pairs of n rows, or of those whose i is among the first few, beside an array."""
+    """Rows i < j of all pairs of n rows, or of those with i among the first few, on an array's device."""
     xp = namespace(like)
     places = xp.arange(n, device=like.device)
     i, j = xp.nonzero(places[None, :] > places[: n if first is None else first, None])

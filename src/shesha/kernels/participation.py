@@ -24,14 +24,14 @@ from shesha.support.types import Matrix, Vector
 Sample = Literal["rows", "columns", "both"]
 SAMPLES: tuple[str, ...] = get_args(Sample)
 FEWEST_ROWS = 4
-"""Averages over four different rows need four."""
+"""Smallest number of rows, because averages run over four different rows."""
 _ROUNDING = 1e-11
-"""A denominator below this share of its largest term is rounding."""
+"""Share of its largest term below which a denominator is a rounding error."""
 
 
 @dataclass(frozen=True)
 class FourthMoments:
-    """Sums over centred entries, in units of the squared sum of all squared entries; zeros if all rows are equal."""
+    """Sums over centred entries, in units of the squared sum of squares; zeros if all rows are equal."""
 
     n_rows: int
     rows: float
@@ -43,7 +43,7 @@ class FourthMoments:
 
 
 def fourth_moments(X: Sliced) -> FourthMoments:
-    """Sum what the correction needs beside the spectrum, reading the rows in blocks, three times."""
+    """Compute the sums of the correction, in three passes over blocks of rows."""
     n, d = X.shape
     total = rows = entries = 0.0
     columns = np.zeros(d)
@@ -80,7 +80,7 @@ def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
 
 
 def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:
-    """tr(C)^2 / tr(C^2) from estimates without bias of both; NaN where that of the second is not positive."""
+    """tr(C)^2 / tr(C^2) from unbiased estimates of both; NaN if the second estimate is not positive."""
     n, squared = moments.n_rows, float((variances**2).sum())
     if sample == "columns":
         above, below, largest = 1.0 - moments.columns, squared - moments.columns, squared

@@ -14,18 +14,18 @@ from shesha.support.types import Index, Mask, Vector
 
 @dataclass(frozen=True)
 class Partition:
-    """The pairs in the order of the first half, and those in the order of the second."""
+    """The pairs in the order of the first half, and in the order of the second half."""
 
     first: Ordering | None
-    """None where a half orders nothing: fewer than two pairs, or equal distances only."""
+    """None if a half has no order: fewer than two pairs, or only equal distances."""
     second: Ordering | None
-    """Of the second half's distances arranged in the order of the first."""
+    """Ordering of the second half's distances, arranged in the order of the first."""
     n_pairs: int
-    """All pairs, the undefined ones among them."""
+    """Number of all pairs, including undefined ones."""
     kept: Index | None
     """Positions of the pairs that are defined in both halves; None if all are."""
     directed: Mask | None
-    """Rows that have a direction in both halves; None if all have."""
+    """Rows that have a direction in both halves; None if all do."""
 
     @classmethod
     def build(cls, closeness: Closeness, level: float) -> Partition:
@@ -54,13 +54,13 @@ class Partition:
 
     @property
     def correlation(self) -> float:
-        """Rank correlation of the two halves' distances; NaN where a half orders nothing."""
+        """Rank correlation of the two halves' distances; NaN if a half has no order."""
         if self.first is None or self.second is None:
             return float("nan")
         return ranks.correlation(self.first, self.second)
 
     def cells(self, chosen: Index | None) -> bootstrap_correlations.Cells | None:
-        """Cell of each pair, or of the chosen ones, for the bootstrap; None where there is no correlation."""
+        """Cell of all or some pairs for the bootstrap; None without a correlation."""
         if self.first is None or self.second is None:
             return None
         found = bootstrap_correlations.rank_cells(self.first, self.second)
@@ -80,7 +80,7 @@ class Partition:
 
 
 def _unit(found: Ordering, places: Index) -> Vector:
-    """Write each position's centred rank to the place of its pair."""
+    """Write the centred rank of each position to its pair."""
     n = len(places)
     ranked = np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks + 0.0
     ranked -= (n - 1) / 2

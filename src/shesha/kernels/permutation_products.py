@@ -14,15 +14,15 @@ from shesha.support.arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16
-"""Numbers that a thread gathers at a time: they stay in its cache until they are multiplied."""
+"""Number of values that a thread gathers at a time, few enough to stay in its cache."""
 _TAKEN = 1 << 18
-"""Entries of a condensed matrix that are looked up at a time: their positions take more memory than they do."""
+"""Entries of a condensed matrix per look-up, because their positions take more memory than the entries."""
 _BAND = 8
-"""Rows that a thread interleaves at a time."""
+"""Number of rows that a thread interleaves at a time."""
 _ORDERS = 8
-"""Orders that a thread takes together."""
+"""Number of permutations per task of a thread."""
 _WIDE = 24
-"""From this many matrices on, a row of them is worth a call of its own."""
+"""Number of matrices from which a separate call per row is worthwhile."""
 
 
 @elsewhere(devices.take_condensed)
@@ -40,14 +40,14 @@ def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
 
 
 def permutation_products(first: Vector, second: Vector, n: int, orders: Sequence[Index]) -> Vector:
-    """Inner product of one condensed matrix with another, relabelled by each order."""
+    """Inner products of one condensed matrix with another, relabelled by each permutation."""
     return np.array([grid[0, 0] for grid in permutation_grids([first], [second], n, orders)])
 
 
 def permutation_grids(
     first: Sequence[Vector], second: Sequence[Vector], n: int, orders: Sequence[Index]
 ) -> Iterator[Matrix]:
-    """For each order, yield the inner products of every first with every second relabelled: (first, second)."""
+    """For each permutation, yield inner products of all first and all relabelled second matrices: (first, second)."""
     if not is_numpy(first[0]):
         return devices.permutation_grids(first, second, n, orders)
     if native.serves_grid(len(first), len(second)):
@@ -74,19 +74,19 @@ def _native_grids(
 
 
 def _whole(triangle: Vector, n: int) -> Vector:
-    """Make sure that compiled code finds what it expects."""
+    """Check the inputs of the compiled code."""
     if triangle.shape != (n * (n - 1) // 2,):
         raise ValueError(f"each triangle of {n} rows must have {n * (n - 1) // 2} entries, got shape {triangle.shape}")
     return np.ascontiguousarray(triangle, dtype=np.float64)
 
 
 def _places(orders: Index, n: int) -> Index:
-    """Where each row has gone: the inverses of the orders, all of which must be permutations."""
+    """Return the inverse permutations; all orders must be permutations."""
     found = np.full(orders.shape, -1)
     if orders.shape == (len(orders), n) and orders.min() >= 0 and orders.max() < n:
         np.put_along_axis(found, orders, np.arange(n)[None], axis=1)
     if found.min() < 0:
-        raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got another")
+        raise ValueError(f"each order must be a permutation of 0 to {n - 1}, got other values")
     return found
 
 
@@ -122,7 +122,7 @@ def _numpy_grids(
 
 
 def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
-    """Cut the rows of the upper triangle so that the entries of a stretch fit the cache."""
+    """Divide the rows of the upper triangle so that the entries of a stretch fit in cache."""
     cuts, start, size = [], 0, 0
     for i in range(n - 1):
         size += (n - i - 1) * n_right
@@ -133,7 +133,7 @@ def _stretches(n: int, n_right: int) -> list[tuple[int, int]]:
 
 
 def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
-    """Rows start to stop of the upper triangle, relabelled, one row after another."""
+    """Return rows start to stop of the relabelled upper triangle, row by row."""
     at, n = 0, len(order)
     for i in range(start, stop):
         length = n - i - 1
@@ -143,7 +143,7 @@ def _gather_rows(right: Matrix, order: Index, start: int, stop: int, moved: Matr
 
 
 def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Matrix, whole: Matrix) -> Matrix:
-    """The same for few numbers per pair: whole rows at once; pairs below the diagonal come along and meet zeros."""
+    """Compute the same for few values per pair with whole rows at once; pairs below the diagonal meet zeros."""
     # Work memory is kept: pages that are new cost more than filling them.
     rows = np.take(right, order[start:stop], axis=0, out=whole[: stop - start], mode="clip")
     length = (stop - start) * (len(order) - start - 1)
@@ -153,7 +153,7 @@ def _gather_block(right: Matrix, order: Index, start: int, stop: int, moved: Mat
 
 
 def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
-    """Square matrices with the entries of a pair of rows side by side: shape (n, n, matrices)."""
+    """Square matrices with interleaved entries: shape (n, n, matrices)."""
     out = np.zeros((n, n, len(triangles)))
 
     def fill(start: int) -> None:
@@ -175,7 +175,7 @@ def _interleave(triangles: Sequence[Vector], n: int) -> Matrix:
 
 
 def _upper_block(triangles: Sequence[Vector], n: int, start: int, stop: int, *, ragged: bool) -> Matrix:
-    """Rows start to stop of each upper triangle, one line per matrix; filled up with zeros to a block unless ragged."""
+    """Rows start to stop of each upper triangle, one line per matrix, padded with zeros to a block unless ragged."""
     if ragged:
         return np.stack([triangle[row_start(start, n) : row_start(stop, n)] for triangle in triangles])
     block = np.zeros((len(triangles), stop - start, n - start - 1))

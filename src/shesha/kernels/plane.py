@@ -11,11 +11,11 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _DENSE = 2000
-"""Up to this many features or rows the smaller Gram matrix is decomposed; beyond, two directions are searched for."""
+"""Up to this many features or rows, the smaller Gram matrix is decomposed; beyond, two directions are iterated."""
 
 
 def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
-    """Return rows on their first two principal axes, and the share of the variance that each axis holds.
+    """Return rows on their first two principal axes, and the variance share of each axis.
 
     Each axis points to the side of its farthest row, so that signs follow the rows. Both shares are 0 if all rows are
     equal.
@@ -38,7 +38,7 @@ def principal_plane(rows: Matrix) -> tuple[Matrix, Vector]:
 
 
 def _two_axes(centred: Matrix) -> Matrix:
-    """Return two orthonormal directions of most variance; the second is zero where there is one feature."""
+    """Return two orthonormal directions of largest variance; the second is zero if there is one feature."""
     n, d = centred.shape
     if d == 1:
         return np.array([[1.0, 0.0]])
@@ -52,7 +52,7 @@ def _two_axes(centred: Matrix) -> Matrix:
 
 
 def turn_onto(places: Matrix, target: Matrix) -> Matrix:
-    """Turn or mirror places so that they lie nearest to those of the target, at the target's spread.
+    """Rotate or mirror positions to fit the target, and scale them to its spread.
 
     The orthogonal map is that of Procrustes analysis (Schönemann 1966). Sizes say nothing of a geometry, so the places
     get the target's root mean square distance from the origin.
@@ -71,7 +71,7 @@ def turn_onto(places: Matrix, target: Matrix) -> Matrix:
 
 
 def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float:
-    """Return how far rows that are near in a plane are near in the data: 1 is perfect, about 0.5 a random plane.
+    """Return the trustworthiness of neighbours in a plane: 1 is perfect, about 0.5 a random plane.
 
     The trustworthiness of Venna and Kaski (2001): each row among the k nearest in the plane that is none of the k
     nearest in the data costs its rank beyond k. Averaged over the rows `asked`.
@@ -102,7 +102,7 @@ def trustworthiness(rows: Matrix, places: Matrix, k: int, asked: Index) -> float
 
 
 def _squared(rows: Matrix, own: Index) -> Matrix:
-    """Squared distances of some rows to all, each infinitely far from itself."""
+    """Squared distances of some rows to all, with infinity for a row and itself."""
     lengths = np.einsum("ij,ij->i", rows, rows)
     with single_threaded_blas():
         out: Matrix = lengths[own][:, None] + lengths - 2.0 * (rows[own] @ rows.T)

@@ -15,23 +15,23 @@ ROUNDING = 2.0**-45
 CLOSE = 1e-4
 """Squared distances below this share of the squared lengths lose digits in a Gram matrix and are recomputed."""
 _HUGE = 2.0**450
-"""Beyond which sums of squares might overflow."""
+"""Size above which sums of squares might overflow."""
 MAX_SPAN = 4
-"""A chain of near-ties longer than this many tolerances is data, not rounding noise."""
+"""A chain of near-ties longer than this many tolerances counts as data, not rounding noise."""
 
 
 def length_unit(X: Any) -> float:
-    """Power of two near the largest entry: dividing by it rounds nothing."""
+    """Power of two near the largest entry; division by it is exact."""
     top = largest(X)
     return float(2.0 ** np.clip(np.floor(np.log2(top)), -1000, 1000)) if top > 0 else 1.0
 
 
 def clip_rounding(value: float, low: float, high: float) -> float:
-    """Move what rounding put beyond a bound back to it; arrays of values stay arrays."""
+    """Clip rounding errors beyond a bound; arrays stay arrays."""
     return cast(float, np.clip(value, low, high))
 
 
 def huge_unit(*sides: Matrix) -> float:
-    """Return what brings numbers whose squares would overflow to about 1; 1 for all others, which stay as they are."""
+    """Return a factor that scales numbers whose squares would overflow to about 1; 1 for all others."""
     top = max(float(np.abs(side).max(initial=0.0)) for side in sides)
     return math.ldexp(1.0, math.frexp(top)[1] - 1) if top > _HUGE else 1.0

@@ -20,23 +20,23 @@ _TERMS = {"distance": filters.distance_terms, "product": filters.product_terms}
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of which some, or one block after another, can be read."""
+    """Rows that can be read selectively or block by block."""
 
     n_rows: int
     read: Callable[[Index], Matrix]
-    """Returns the rows of rising numbers."""
+    """Function that returns rows of increasing numbers."""
     starts: Iterable[int]
     """First rows of the blocks."""
     block: Callable[[int], Matrix]
 
     def blocks(self) -> Iterator[tuple[int, Matrix]]:
-        """Yield each block with the number of its first row; the next is read meanwhile."""
+        """Yield each block with the number of its first row, and read the next in the background."""
         starts = list(self.starts)
         yield from zip(starts, parallel(self.block, starts), strict=True)
 
 
 def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness) -> Index:
-    """Line i names the k rows nearest to row queries[i], nearest first, itself left out.
+    """Line i has the k rows nearest to row queries[i], nearest first, without itself.
 
     Equally near rows come in the order of their numbers, as in the search of all rows.
     """
@@ -72,7 +72,7 @@ def _search(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closenes
 def _settle(
     rows: Rows, own: Matrix, numbers: Index, found: filters.Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Fill the lists that exact closeness of the candidates decides; return which these are."""
+    """Fill the lists that exact closeness of the candidates decides; return their indices."""
     k = lists.shape[1]
     settled = np.isfinite(found.bounds)
     # Candidates of as many queries as their rows can be held for.
@@ -92,11 +92,11 @@ def _settle(
 
 
 _HELD = 1 << 25
-"""Numbers of candidate rows held at once."""
+"""Maximum number of values of candidate rows in memory."""
 
 
 def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vector, Vector]:
-    """Closeness of a row to others, and what counts as equal."""
+    """Closeness of a row to others, and the tolerance for ties."""
     unit = (4 + np.sqrt(len(query))) * _EPS
     lengths, own = np.sqrt(squared_lengths(others)), float(np.sqrt(query @ query))
     if closeness == "product":
@@ -107,18 +107,18 @@ def _closeness(query: Matrix, others: Matrix, closeness: Closeness) -> tuple[Vec
 
 @dataclass
 class _Nearest:
-    """The nearest rows of one query so far, by rising number."""
+    """The nearest rows of one query so far, by increasing row number."""
 
     places: Index
     values: Vector
     slack: Vector
 
     def bound(self, k: int) -> float:
-        """Closeness that others must reach to be among the first k."""
+        """Closeness that other rows must reach to be among the first k."""
         return float(np.partition(self.values, k - 1)[k - 1]) if len(self.values) >= k else np.inf
 
     def add(self, places: Index, values: Vector, slack: Vector, k: int) -> None:
-        """Take in rows of larger numbers, and forget who can no longer be among the first k."""
+        """Add rows with larger numbers, and drop those that can no longer be among the first k."""
         self.places = np.concatenate([self.places, places])
         self.values, self.slack = np.concatenate([self.values, values]), np.concatenate([self.slack, slack])
         if len(self.places) > 2 * (k + _SPARE):
@@ -127,7 +127,7 @@ class _Nearest:
 
 
 def _search_exactly(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
-    """Search in double precision, where candidates leave an order open."""
+    """Search in double precision if candidates do not decide the order."""
     empty = np.empty(0)
     nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]
     lengths = squared_lengths(own)

@@ -19,21 +19,21 @@ Places = NDArray[np.uint32]
 Pairs = NDArray[np.uint32]
 
 _PIECE = 1 << 20
-"""Entries that a thread takes at a time."""
+"""Number of entries per task of a thread."""
 _BUCKET_BITS = 10
-"""A bucket has about so many bits of entries: they stay in the innermost cache while they are sorted."""
+"""Log2 of the number of entries in a bucket, few enough to be sorted in the first-level cache."""
 _MOST_BITS = 11
-"""Buckets that are dealt out to at a time: more lines of memory than the next cache holds take longer."""
+"""Number of buckets per pass; more would need more memory lines than the second-level cache holds."""
 _WINDOW_BITS = 15
-"""Places of a stretch that is written to in any order: it stays in the cache meanwhile."""
+"""Length of a stretch with random writes, which fits in cache."""
 MOST_PLACES = 1 << 32
-"""A place and a rank are written as one integer up to this many."""
+"""Up to this many entries, position and rank are packed into one integer."""
 _KEEP_KEYS, _KEEP_INDICES, _PUT_PLACES, _MULTIPLY = range(4)
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """How values become integers: their key in the upper bits, their index in the lower ones."""
+    """Conversion of values to integers: the key in the upper bits, the index in the lower bits."""
 
     low: float
     scale: float
@@ -41,18 +41,18 @@ class FixedPoint:
     key_bits: int
     index_bits: int
     gap: int
-    """Keys at most this far apart may stand for values that tie."""
+    """Keys that differ by at most this may represent tied values."""
 
 
 def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
-    """Fill `keys` with the sorted entries, or the order alone, and return the sum of squared lengths of linked runs."""
+    """Fill `keys` with the sorted entries or their order; return the sum of squared lengths of linked runs."""
     starts = _dealt(values, form, keys)
     then = _KEEP_INDICES if strip else _KEEP_KEYS
     return _runs(_sort_groups(starts, form, keys, then), form.gap)
 
 
 def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]:
-    """Place of each value in their order, and what `sort_keys` returns. `keys` is work memory."""
+    """Return the rank of each value, and the result of `sort_keys`; `keys` is work memory."""
     out = np.empty(len(values), dtype=np.uint32)
     groups = _sort_groups(_dealt(values, form, keys), form, keys, _PUT_PLACES, out)
     return out, _runs(groups, form.gap)
@@ -61,7 +61,7 @@ def places(values: Vector, form: FixedPoint, keys: Keys) -> tuple[Places, float]
 def sum_rank_products(
     values: Vector, form: FixedPoint, keys: Keys, *, places: Places | None = None, ranks: Vector | None = None
 ) -> tuple[float, float]:
-    """Sum of products of the values' centred ranks with those of another vector, and what `sort_keys` returns.
+    """Sum of products of the values' centred ranks with those of another vector, and the result of `sort_keys`.
 
     `places` are those in the other's order; without them the values are in this order. A place has the rank of its
     number, or that in `ranks`. `keys` is work memory.
@@ -71,7 +71,7 @@ def sum_rank_products(
 
 
 def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | None) -> float:
-    """Sum of products of centred ranks: `order` gives the places, in the first vector's order, of the second's."""
+    """Sum of products of centred ranks; `order` has the positions of the second vector in the first one's order."""
     n = len(order)
 
     def some(start: int) -> Index:
@@ -84,7 +84,7 @@ def products(order: Index, first_ranks: Vector | None, second_ranks: Vector | No
 
 
 def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], place: Places) -> float:
-    """Rank correlation of those pairs of rows that lie inside, given orders of all pairs that do not tie.
+    """Rank correlation of the marked pairs of rows, given orders of all pairs without ties.
 
     `rows` are the two rows of each pair in the first order, 16 bits each, `order` the places there of the pairs in
     the second order, `place` is work memory.
@@ -96,7 +96,7 @@ def subset_correlation(rows: Pairs, order: Index, inside: NDArray[np.uint8], pla
 
 
 def copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
-    """Copy the values in the given order, and return the smallest and the largest."""
+    """Copy the values in the given order, and return their minimum and maximum."""
     ranges = np.empty((-(-len(order) // _PIECE), 2))
 
     def take(piece: int) -> None:
@@ -108,12 +108,12 @@ def copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, flo
 
 
 def write_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, out: Vector) -> None:
-    """Write (rank - centre) scale to the place of each value."""
+    """Write (rank - centre) * scale for each value."""
     native.call("shesha_put_ranks", len(order), order, 0, ranks, centre, scale, out)
 
 
 def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: float, room: Keys) -> Vector:
-    """Do the same for a long vector: what belongs to a stretch of memory is brought together first.
+    """Do the same for a long vector, grouped by stretches of memory.
 
     Needs no more memory than `room`, of the length of the order, because the result takes the place of the order.
     """
@@ -144,7 +144,7 @@ def write_many_ranks(order: Index, ranks: Vector | None, centre: float, scale: f
 
 
 def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None = None) -> Index:
-    """Pack keys and indices in the order of the keys' leading bits; return where each bucket starts.
+    """Pack keys and indices in the order of the keys' leading bits; return the start of each bucket.
 
     An index is the number of its value unless others are given.
     """
@@ -170,7 +170,7 @@ def _dealt(values: Vector, form: FixedPoint, keys: Keys, indices: Places | None 
 
 
 _Group = tuple[Index, float]
-"""What `shesha_sort_buckets` tells: its numbers and the number of entries, and the sum of squares."""
+"""Outputs of `shesha_sort_buckets`: its numbers, the number of entries, and the sum of squares."""
 
 
 def _sort_groups(
@@ -192,7 +192,7 @@ def _sort_groups(
 
 
 def _runs(groups: list[_Group], gap: int) -> float:
-    """Sum of squared lengths of runs of linked entries, which may go on from one group to the next."""
+    """Sum of squared lengths of runs of linked entries, which may continue across groups."""
     total, run, last = 0.0, 0, None
     for (_, _, first_run, last_run, first, own_last, size), squares in groups:
         if last is not None and first - last > gap:
@@ -210,7 +210,7 @@ def _square(run: int) -> float:
 
 
 def _total(sums: Iterator[Index]) -> float:
-    """Of integers of which the first parts count 2**48 times; they are four times the products."""
+    """Combine integers whose first parts count 2**48 times; they are four times the products."""
     return float(sum((int(some[0]) << 48) + int(some[1]) for some in sums)) / 4
 
 

@@ -26,9 +26,9 @@ from shesha.support.arrays import elsewhere
 from shesha.support.types import Index, Keys, Vector
 
 _CACHED = 1 << 21
-"""Up to this many ranks are written to their places as they come; more would wait for memory."""
+"""Up to this many ranks are written directly; more would be limited by memory latency."""
 _AT_ONCE = 1 << 18
-"""Entries that a thread writes to their places at a time."""
+"""Number of entries that a thread writes at a time."""
 
 
 def spearman(
@@ -66,7 +66,7 @@ def spearman(
 
 
 def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, float], keys: Keys) -> float | None:
-    """Rank correlation where all fits the cache and nothing ties; None elsewhere, with both vectors as they were."""
+    """Rank correlation if everything fits in cache without ties; otherwise None, with both vectors unchanged."""
     n, spreads = len(a), (value_range(a), value_range(b))
     forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
@@ -80,7 +80,7 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
 
 
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
-    """Copy the values in the given order; return the smallest and the largest."""
+    """Copy the values in the given order; return their minimum and maximum."""
     if native.is_available():
         return radix.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
@@ -88,7 +88,7 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
 
 
 def correlation(first: Ordering, second: Ordering) -> float:
-    """Rank correlation of a vector's ordering and that of a vector arranged in the first one's order."""
+    """Rank correlation of a vector's ordering with that of a second vector, arranged in the first one's order."""
     total = (
         radix.products(second.order, first.ranks, second.ranks) if native.is_available() else _product(first, second)
     )
@@ -129,7 +129,7 @@ def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None
 
 
 def _scatter_ranks(found: Ordering, room: Vector, centre: float, scale: float) -> Vector:
-    """Write (rank - centre) scale to the place of each value, in the room or in the order's own memory."""
+    """Write (rank - centre) * scale for each value, to work memory or over the order."""
     if not native.is_available():
         return _scatter_ranks_plainly(found, room, centre, scale)
     if _CACHED < len(room) <= radix.MOST_PLACES:

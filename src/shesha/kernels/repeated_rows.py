@@ -13,7 +13,7 @@ Hashes = NDArray[np.uint64]
 
 _ENTRIES = 1 << 20
 _FEW = 16
-"""Columns that tell most rows apart: only rows that agree in them are read whole."""
+"""Number of columns that distinguish most rows; only rows that agree in them are read in full."""
 
 
 def row_keys(n_columns: int) -> Hashes:
@@ -22,7 +22,7 @@ def row_keys(n_columns: int) -> Hashes:
 
 
 def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
-    """Hash the bits of each row to 64 bits; chance collisions are out of reach of any real number of rows."""
+    """Hash the bits of each row to 64 bits; chance collisions are negligible."""
     bits = (block + 0.0).view(np.uint64)  # -0.0 becomes 0.0.
     # The high bits of a product depend on all bits of its factors: fold them down before summing.
     mixed = (bits ^ (bits >> np.uint64(29))) * keys
@@ -31,14 +31,14 @@ def hash_rows(block: NDArray[np.float64], keys: Hashes) -> Hashes:
 
 
 def repeats(hashes: Hashes) -> Index:
-    """Return the rows whose hash an earlier row has."""
+    """Return the rows whose hash occurred in an earlier row."""
     order = np.argsort(hashes, kind="stable")
     same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1]) + 1
     return np.sort(order[same])
 
 
 def row_hashes(X: NDArray[Any]) -> Hashes:
-    """Hash every row; equal ones alike, different ones differently wherever that decides whether a row repeats."""
+    """Hash every row, so that hashes agree only for repeated rows."""
     few = np.unique(np.linspace(0, X.shape[1] - 1, _FEW).astype(np.intp))
     found = _hash_rows(X[:, few])
     if len(few) < X.shape[1]:

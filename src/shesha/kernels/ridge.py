@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from shesha.support.types import Index, Matrix, Vector
 
 PENALTIES = np.geomspace(1e-6, 1e4, 31)
-"""In units of the largest variance of the training rows; the last predict next to nothing but the mean."""
+"""Penalties in units of the largest variance of the training rows; the last ones predict almost only the mean."""
 _RANK = 1e-12
-"""Variances below this share of the largest are rounding."""
+"""Variances below this share of the largest are rounding errors."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """The rows outside of a fold, as ridge regression sees them."""
+    """The decomposition of the rows outside of a fold."""
 
     rest: Index
     held_out: Index
     mean: Vector
     variances: Vector
-    """Summed squares along the axes, largest first."""
+    """Sums of squares along the axes, largest first."""
     axes: Matrix
     """Columns."""
 
@@ -46,7 +46,7 @@ def _decompose_fold(rows: Matrix, whole: Matrix, out: NDArray[np.bool_]) -> Trai
 
 
 def prediction_errors(rows: Matrix, parts: list[Training], targets: Matrix) -> tuple[float, float]:
-    """Predict the targets of each fold from the rows outside; squared errors of that, and of predicting their mean.
+    """Predict each fold's targets from the rows outside; return squared errors of this and of the mean.
 
     The penalty, one for all targets, is that of the smallest generalised cross-validation score of the training rows
     (Golub, Heath and Wahba 1979): leave-one-out errors, up to a rotation of the rows.
@@ -78,7 +78,7 @@ def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tup
 
 
 def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[Vector, Matrix]:
-    """Return the mean of the training targets, and what the held-out rows are predicted to deviate from it."""
+    """Return the mean of the training targets, and the predicted deviations of the held-out rows from it."""
     own, wanted = rows[part.held_out], targets[part.held_out]
     mean = -wanted.sum(axis=0) / len(part.rest)
     shared = cross - own.T @ wanted - len(part.rest) * np.outer(part.mean, mean)

@@ -10,25 +10,25 @@ from scipy.linalg import cholesky, solve_triangular
 from shesha.support.types import Matrix
 
 _LARGE = 256
-"""Dimensions from which on products are faster than reflections."""
+"""Number of dimensions from which products are faster than reflections."""
 
 
 class Frame(Protocol):
-    """Turns one draw into the features of two halves, transposed to (features, rows)."""
+    """Computes the features of two halves from one draw, transposed to (features, rows)."""
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
         """Return the first half, of d // 2 features, and the second."""
 
 
 class Axes:
-    """Halves of the features as they are; a draw is a permutation of the features."""
+    """Halves of the unrotated features; a draw is a permutation of the features."""
 
     def __init__(self, rows: Matrix) -> None:
         # Features become contiguous, so that picking half of them copies whole stretches.
         self.columns = np.ascontiguousarray(rows.T)
 
     def halves(self, draw: object) -> tuple[Matrix, Matrix]:
-        """Pick the features named by the permutation."""
+        """Select the features in the order of the permutation."""
         assert isinstance(draw, np.ndarray)
         half = len(draw) // 2
         return self.columns[draw[:half]], self.columns[draw[half:]]

@@ -18,15 +18,15 @@ from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
 
 Rows = Callable[[Index], Matrix]
-"""Reads the rows of the given numbers as finite float64."""
+"""Function that reads rows by number as finite float64."""
 
 _ENTRIES = 1 << 20
-"""Numbers gathered at once. Fixed, so that sums do not depend on the memory at hand."""
+"""Number of values that are gathered at once. Fixed, so that sums do not depend on the available memory."""
 _DIRECT = 1 / 16
 _OFTEN = 0.5
-"""Share of different rows among those drawn below which each is looked at once."""
+"""Share of distinct rows among those drawn below which each is computed once."""
 _HELD = 1 << 24
-"""Numbers of such rows that are held at most."""
+"""Maximum number of values of such rows in memory."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SampledPairs:
 
 @dataclass(frozen=True)
 class Masks:
-    """Draws that pick half of the features: one column of zeros and ones per draw."""
+    """Draws of half of the features: one column of zeros and ones per draw."""
 
     first: Matrix
 
@@ -61,7 +61,7 @@ class Masks:
         return len(self.first) // 2
 
     def project(self, x: Matrix) -> tuple[Matrix, ...]:
-        """What `inner` needs of rows: the first half of their features, or all where there are several draws."""
+        """Return the features that `inner` needs: the first half for one draw, or all for several draws."""
         return (np.take(x, np.flatnonzero(self.first[:, 0]), axis=1) if len(self) == 1 else x,)
 
     def inner(self, x: tuple[Matrix, ...], y: tuple[Matrix, ...]) -> Matrix:
@@ -78,7 +78,7 @@ class Masks:
 
 @dataclass(frozen=True)
 class Planes:
-    """Draws that pick a random half of all directions: an orthonormal basis of each."""
+    """Draws of a random half of all directions: an orthonormal basis of each."""
 
     bases: tuple[Matrix, ...]
 
@@ -112,7 +112,7 @@ class Planes:
 
 
 def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Pairs of different rows, independent and uniform, in the order in which they are read fastest."""
+    """Independent, uniform pairs of different rows, in the fastest order for reading."""
     i = np.sort(rng.integers(n_rows, size=n_pairs))
     j = rng.integers(n_rows - 1, size=n_pairs)
     j += j >= i
@@ -120,7 +120,7 @@ def draw_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Ind
 
 
 def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    """Random pairs i < j, each at most once, in random order; there must be as many."""
+    """Random pairs i < j without repeats, in random order; at least as many must exist."""
     every = n_rows * (n_rows - 1) // 2
     found = rng.permutation(every)[:n_pairs] if 2 * n_pairs > every else np.empty(0, dtype=np.intp)
     while len(found) < n_pairs:
@@ -131,7 +131,7 @@ def distinct_pairs(n_rows: int, n_pairs: int, rng: np.random.Generator) -> tuple
 
 
 def _first_draws(drawn: Index) -> Index:
-    """The first time that each number was drawn, in the order of the draws."""
+    """Indices of the first draw of each number, in the order of the draws."""
     places = repeated_places(drawn)
     kept = np.ones(len(drawn), dtype=np.bool_)
     kept[places] = False
@@ -173,25 +173,25 @@ def _distances(x: Matrix, y: Matrix, draws: Masks | Planes) -> tuple[Matrix, Mat
 
 @dataclass(frozen=True)
 class _Directions:
-    """What makes cosines of inner products, for each row and draw."""
+    """Quantities that convert inner products to cosines, for each row and draw."""
 
     inverse_first: Matrix
     inverse_second: Matrix
-    """One over the length in each half; NaN where the row has no direction."""
+    """Inverse length in each half; NaN for rows without a direction."""
     sums: Matrix | None
     """Sums over the first half, for centring within halves (over both halves they are zero)."""
     few: NDArray[np.bool_]
-    """Rows that lie almost wholly in the first half: their second half must be computed, not subtracted."""
+    """Rows that are almost entirely in the first half, so that their second half must be computed directly."""
 
     def take(self, rows: Index) -> _Directions:
-        """Those of some rows."""
+        """Return the quantities of some rows."""
         sums = None if self.sums is None else self.sums[rows]
         return _Directions(self.inverse_first[rows], self.inverse_second[rows], sums, self.few[rows])
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Rows with all that their cosines need, whichever rows they are paired with."""
+    """Rows with all quantities that their cosines need, for any partner."""
 
     rows: Matrix
     projected: tuple[Matrix, ...]
@@ -199,21 +199,21 @@ class _Side:
 
     @classmethod
     def build(cls, x: Matrix, metric: Metric, draws: Masks | Planes) -> _Side:
-        """Work out what does not depend on the other row."""
+        """Compute the quantities that do not depend on the other row."""
         if metric == "correlation":
             x -= x.mean(axis=1, keepdims=True)
         projected = draws.project(x)
         return cls(x, projected, _half_directions(x, projected, metric, draws))
 
     def take(self, rows: Index) -> _Side:
-        """The same of some rows, in any order."""
+        """Return the same for some rows, in any order."""
         return _Side(self.rows[rows], tuple(one[rows] for one in self.projected), self.directions.take(rows))
 
 
 def _often_drawn(
     rows: Rows, n_features: int, i: Index, j: Index, metric: Metric, draws: Masks | Planes
 ) -> tuple[_Side, Index, Index] | None:
-    """Rows that stand in several pairs, looked at once, and their places; None where most rows stand in one or two."""
+    """Rows that occur in several pairs, and their positions; None if most rows occur in one or two."""
     if metric == "euclidean" or len(draws) > 1:
         return None
     both = np.concatenate([i, j])

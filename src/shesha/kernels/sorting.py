@@ -19,10 +19,10 @@ from shesha.support.types import Index, Keys
 
 _SMALL = 1 << 14
 _CACHED = 1 << 21
-"""More keys than this are first dealt out to groups that fit the cache."""
+"""Above this number, keys are first distributed to groups that fit in cache."""
 _GROUP = 1 << 20
 _PIECE = 1 << 23
-"""Keys dealt out at a time, which bounds the scratch memory."""
+"""Number of keys distributed at a time, which limits the work memory."""
 _COARSE_BITS = 12
 _MAX_BUCKET_BITS = 22
 _PROBE = 1 << 16
@@ -39,7 +39,7 @@ def sort_in_place(keys: Keys, n_bits: int) -> None:
 
 
 def repeated_places(numbers: Index) -> Index:
-    """Places of the numbers that stand in the array more than once; sorting finds that there are few."""
+    """Positions of the numbers that occur more than once, found by sorting."""
     ordered = np.sort(numbers)
     several = ordered[1:][ordered[1:] == ordered[:-1]]
     return np.flatnonzero(np.isin(numbers, several, kind="sort")) if len(several) else np.empty(0, dtype=np.intp)
@@ -52,7 +52,7 @@ def _bucket_sort(keys: Keys, n_bits: int) -> None:
 
 
 def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int32]]:
-    """Keys in the order of their highest bits, and where each bucket starts."""
+    """Keys in the order of their highest bits, and the start of each bucket."""
     from scipy.sparse import csr_array
 
     bucket = (keys >> np.uint64(shift)).astype(np.int32)
@@ -63,7 +63,7 @@ def _dealt_out(keys: Keys, shift: int, bits: int) -> tuple[Keys, NDArray[np.int3
 
 
 def _sort_in_groups(keys: Keys, n_bits: int) -> None:
-    """Deal the keys out coarsely, then sort groups of neighbouring buckets, each within the cache."""
+    """Distribute the keys coarsely, then sort groups of neighbouring buckets in cache."""
     shift = n_bits - _COARSE_BITS
     starts = []
     for at in range(0, len(keys), _PIECE):

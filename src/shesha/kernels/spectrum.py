@@ -14,11 +14,11 @@ from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 
 ENTRIES = 1 << 22
-"""Numbers read at once; fixed, so that sums do not depend on the memory at hand."""
+"""Number of values read at once; fixed, so that sums do not depend on the available memory."""
 
 
 class Sliced(Protocol):
-    """A matrix of which stretches of rows can be taken, from memory or from disk."""
+    """A matrix that can be read in stretches of rows, from memory or from disk."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -26,7 +26,7 @@ class Sliced(Protocol):
         ...
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]:
-        """Some rows."""
+        """Return some rows."""
         ...
 
 
@@ -44,7 +44,7 @@ def centred_variances(X: Sliced) -> Vector:
 
 
 def _feature_gram(X: Sliced) -> Matrix:
-    """X'X after centring and scaling, reading the rows in blocks, three times."""
+    """X'X after centring and scaling, from three passes over blocks of rows."""
     n, d = X.shape
     step = max(1, ENTRIES // d)
 

@@ -12,7 +12,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def is_constant(values: Any, axis: int = 0, *, n_terms: int = 1) -> Mask:
-    """Whether numbers along an axis differ by no more than rounding.
+    """Return whether numbers along an axis differ only by rounding errors.
 
     A standard deviation does not tell: that of 0.3 repeated is about 1e-17, and dividing by it makes +-1 of rounding.
     The range is exactly zero there, whatever the magnitude of the numbers.
@@ -36,13 +36,13 @@ def is_constant(values: Any, axis: int = 0, *, n_terms: int = 1) -> Mask:
 
 
 def z_scores(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:
-    """Centre along an axis and divide by the standard deviation; `constant` where the numbers do not vary."""
+    """Centre along an axis and divide by the standard deviation; use `constant` for numbers that do not vary."""
     deviations = centred_units(values, axis, constant=constant, n_terms=n_terms)
     return np.asarray(deviations * np.sqrt(np.shape(values)[axis]))
 
 
 def centred_units(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:
-    """Centre along an axis and divide by the length; `constant` where the numbers do not vary."""
+    """Centre along an axis and divide by the length; use `constant` for numbers that do not vary."""
     if not np.size(values):
         return np.asarray(values, dtype=np.float64)
     fixed = np.expand_dims(is_constant(values, axis, n_terms=n_terms), axis)

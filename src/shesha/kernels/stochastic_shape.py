@@ -10,10 +10,9 @@ from shesha.support.types import Array, Matrix
 
 _STEPS, _TOLERANCE = 1000, 1e-10
 _STARTS, _FIRST_STEPS, _FINISHED = 12, 15, 1
-"""Rotations to start from, each of which ends in a local minimum; steps after which the best and
-that of the means go on."""
+"""Number of starting rotations, and of steps after which only the best one and that of the means continue."""
 _NEAREST = 1e-12
-"""Pairs of trials that are closer count as so far apart, in the units of the mean pair."""
+"""Minimum distance of pairs of trials, in units of the mean distance; closer pairs are set to it."""
 
 
 def symmetric_roots(covariances: Array) -> Array:
@@ -33,7 +32,7 @@ def symmetric_roots(covariances: Array) -> Array:
 def gaussian_distance(
     means: tuple[Matrix, Matrix], covariances: tuple[Array, Array], weight: float
 ) -> tuple[float, Matrix]:
-    """Return the mean squared distance of Gaussian clouds, and the rotation of the second ones that makes it smallest.
+    """Return the mean squared distance of Gaussian clouds, and the rotation of the second that minimises it.
 
     The distance of two clouds is `weight` times the squared distance of their means, and 2 - `weight` times the squared
     Bures distance of their covariances. Rotations within clouds and of all clouds take turns; the best of some starts
@@ -70,7 +69,7 @@ def gaussian_distance(
 
 
 def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[float, Matrix]:
-    """Return the mean energy distance of clouds of trials, and the rotation of the second ones that makes it smallest.
+    """Return the mean energy distance of clouds of trials, and the rotation of the second that minimises it.
 
     The rotation minimises the mean distance of trials of one to trials of the other (by reweighted least squares);
     means over pairs within a cloud leave out each trial with itself, so that few trials do not bias the distance
@@ -108,14 +107,14 @@ def energy_distance(first: Sequence[Matrix], second: Sequence[Matrix]) -> tuple[
 
 
 def _best(descend: Callable[[Matrix, int], tuple[float, Matrix]], from_means: Matrix) -> Matrix:
-    """Return the rotation of the lowest end that is found from several starts, which are always the same."""
+    """Return the rotation with the lowest value from several fixed starting points."""
     by_means, *others = [descend(start, _FIRST_STEPS) for start in _starts(from_means)]
     others.sort(key=lambda end: end[0])
     return min((descend(one, _STEPS) for _, one in (by_means, *others[:_FINISHED])), key=lambda end: end[0])[1]
 
 
 def _starts(from_means: Matrix) -> Iterator[Matrix]:
-    """Yield the rotation that is best for the means, then others.
+    """Yield the rotation that fits the means best, then others.
 
     Means of few conditions leave directions free: half of the others differ in these alone, and half are random.
     """

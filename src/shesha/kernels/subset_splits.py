@@ -15,7 +15,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 1 << 14
-"""Numbers of rows fit 16 bits, and sums of products of ranks 64."""
+"""Maximum number of rows: row numbers fit in 16 bits, and sums of products of ranks in 64."""
 
 
 def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], subsets: Sequence[Index]) -> Matrix:
@@ -40,7 +40,7 @@ def scores(rows: Matrix, metric: Metric, frame: Frame, draws: Sequence[object], 
 def _scores_from_full_order(
     closeness: Closeness, tolerance: float, pairs: radix.Pairs, n: int, subsets: Sequence[Index]
 ) -> Vector | None:
-    """Order all pairs, and leave out of both orders what is not in a subset; None where pairs tie."""
+    """Sort all pairs once, and skip those outside each subset; None if pairs tie."""
     first = order_values(closeness.first, tolerance, closeness.scratch.view(np.uint64))
     if first.ranks is not None:
         return None
@@ -61,7 +61,7 @@ def _scores_from_full_order(
 def _scores_from_distances(
     closeness: Closeness, tolerance: float, pairs: tuple[Index, Index], n: int, subsets: Sequence[Index]
 ) -> Vector:
-    """Take the distances within each subset, and rank them."""
+    """Rank the distances within each subset."""
     found = []
     for subset in subsets:
         inside = np.zeros(n, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Threads over independent pieces of work, each with a single-threaded BLAS.
+"""Threads for independent tasks, each with a single-threaded BLAS.
 
 Pieces are cut by the problem alone, never by the number of threads, and each is computed
 by one thread: so results are the same bit for bit whatever the number of threads.
@@ -40,7 +40,7 @@ def n_threads() -> int:
 
 @lru_cache(maxsize=1)
 def _blas() -> Any:
-    """Find the BLAS libraries once: the search through the loaded libraries takes milliseconds."""
+    """Find the BLAS libraries once, because the search takes milliseconds."""
     import numpy.linalg  # noqa: F401  (makes sure that the BLAS is loaded before the search)
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
@@ -50,7 +50,7 @@ def _blas() -> Any:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS calls in their caller's thread; the previous setting returns with the outermost exit."""
+    """Keep BLAS calls in their caller's thread; the outermost exit restores the previous setting."""
     global _blas_depth, _limiter
     with _blas_lock:
         if _blas_depth == 0:
@@ -72,7 +72,7 @@ _limiter: Any = None
 def parallel(
     work: Callable[[Item], Result], items: Collection[Item], *, at_once: int | None = None
 ) -> Iterator[Result]:
-    """Yield the results of the work on each item, in order; at most two items per thread are under way.
+    """Yield the results for each item, in order, with at most two items per thread in progress.
 
     `at_once` bounds the threads, where each item takes much memory.
     """

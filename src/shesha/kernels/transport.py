@@ -10,18 +10,18 @@ import numpy as np
 from shesha.support.types import Matrix
 
 _MOST_COPIES = 2048
-"""Up to this many copies of the units a transport is an assignment of copies, which is solved much faster."""
+"""Up to this many copies of the units, a transport is solved as an assignment of copies, which is much faster."""
 MOST_PAIRS = 250_000
-"""Pairs of units up to which a linear program is solved in seconds."""
+"""Number of pairs of units up to which a linear program takes seconds."""
 
 
 def is_feasible(p: int, q: int) -> bool:
-    """Whether the transport between so many units is solved in reasonable time."""
+    """Return whether the transport between these numbers of units can be solved in reasonable time."""
     return p == q or lcm(p, q) <= _MOST_COPIES or p * q <= MOST_PAIRS
 
 
 def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
-    """Return the plan of this mass with the largest total gain; each row holds 1/p and each column 1/q at most."""
+    """Return the plan of this mass with the largest total gain; rows have at most 1/p and columns at most 1/q."""
     p, q = gain.shape
     copies = p if p == q else lcm(p, q)
     if p != q and copies > _MOST_COPIES:
@@ -37,7 +37,7 @@ def best_transport(gain: Matrix, mass: float = 1.0) -> Matrix:
 
 
 def _assignment(gain: Matrix, n_pairs: int) -> Matrix:
-    """The best matching of exactly this many pairs, as ones: all others are matched with partners of no gain."""
+    """Return the best matching of exactly this many pairs, as ones; all others get partners without gain."""
     from scipy.optimize import linear_sum_assignment
 
     n, spare = len(gain), len(gain) - n_pairs

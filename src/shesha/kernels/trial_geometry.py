@@ -14,9 +14,9 @@ from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 Cube = NDArray[np.float64]
 
 _FEW_UNITS = 24
-"""Up to so many units of trials, sums within units serve all splits."""
+"""Up to this many units of trials, sums within units are shared by all splits."""
 _DIGITS = 11
-"""Distances that agree to so many decimals, of the largest, tie: beyond is the rounding of their sums."""
+"""Distances that agree to this many decimals, relative to the largest, tie; further digits are rounding errors."""
 _FEWEST_PAIRS = 3
 
 
@@ -29,7 +29,7 @@ def compress_columns(rows: Matrix) -> Matrix:
 
 
 def centre_and_scale(rows: Matrix, *, unit: bool, centred: bool) -> Matrix:
-    """Return rows less their means, if so, and of unit length, if so; rows without a direction stay zero."""
+    """Return rows, optionally centred and of unit length; rows without a direction stay zero."""
     if centred:
         rows = np.where(is_constant(rows, 1)[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True))
     if unit:
@@ -72,7 +72,7 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
 def equal_half_sums(
     rows: Matrix, codes: Labels, n_conditions: int, masks: Mask, keys: Matrix, size: int
 ) -> tuple[Cube, Cube]:
-    """As `half_sums`, of equally many trials of each condition in either half: those of the smallest keys.
+    """Like `half_sums`, for equal numbers of trials of each condition in either half: those with the smallest keys.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def equal_half_sums(
 
 
 def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
-    """Sum rows by their targets, one line of targets after the other; -1 is no target."""
+    """Sum rows by target for each line of targets; -1 means no target."""
     kept = np.flatnonzero(target.ravel() >= 0)
     where = (target.ravel()[kept], kept % len(rows))
     indicator = sparse.csr_matrix((np.ones(len(kept)), where), shape=(n_targets, len(rows)))
@@ -111,7 +111,7 @@ def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:
 
 
 def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
-    """Distances of all pairs of conditions, NaN where one has no trial or no direction, of shape (n_splits, n_pairs).
+    """Distances of all pairs of conditions, (n_splits, n_pairs); NaN for conditions without trials or direction.
 
     Sums instead of means will do for cosines; for correlations their rows are centred already.
     """
@@ -132,7 +132,7 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
 
 
 def agreement(first: Matrix, second: Matrix) -> Vector:
-    """Rank correlation of each line with that of the other, over the pairs that both have; NaN where there are few."""
+    """Rank correlation of corresponding lines over their common pairs; NaN if there are few."""
     both = np.isfinite(first) & np.isfinite(second)
     enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
     a, b = (centred_ranks(np.where(both, one, np.nan)) for one in (first, second))
@@ -141,7 +141,7 @@ def agreement(first: Matrix, second: Matrix) -> Vector:
 
 
 def centred_ranks(values: Matrix) -> Matrix:
-    """Ranks of the finite entries of each line, centred, of unit length, others 0; NaN where all are equal."""
+    """Centred ranks of unit length of the finite entries of each line, others 0; NaN if all are equal."""
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     top = np.abs(filled).max(axis=1, keepdims=True)

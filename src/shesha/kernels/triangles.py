@@ -33,7 +33,7 @@ def write_rows(triangle: Vector, n: int, start: int, stop: int, block: NDArray[n
 
 @elsewhere(devices.row_sums)
 def row_sums(triangle: Vector, n: int) -> Vector:
-    """Sum of each row of the symmetric matrix, the diagonal left out."""
+    """Sum of each row of the symmetric matrix without the diagonal."""
 
     def partial(start: int) -> Vector:
         sums = np.zeros(n)

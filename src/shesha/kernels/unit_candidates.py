@@ -9,12 +9,12 @@ import numpy as np
 from shesha.support.types import Index, Vector
 
 _ENTRIES = 1 << 22
-"""Correlations held at once."""
+"""Maximum number of correlations in memory."""
 _NONE = 1e-9
-"""What a unit without a partner counts for: less than any partner."""
+"""Value of a unit without a partner, below that of any partner."""
 
 Edges = tuple[Index, Index, Vector]
-"""Pairs of a unit of the first and one of the second, and their correlations."""
+"""Pairs of units of the first and second side, with their correlations."""
 
 
 def column_spreads(X: Any) -> tuple[Vector, Vector]:
@@ -28,7 +28,7 @@ def column_spreads(X: Any) -> tuple[Vector, Vector]:
 
 
 def best_partners(X: Any, Y: Any, k: int) -> Edges:
-    """For each column of X its k best-correlated columns of Y, where the correlation is positive.
+    """For each column of X, its k best-correlated columns of Y with positive correlation.
 
     Of sparse columns, those that are never active together are passed over: their correlation is not positive.
     """
@@ -57,7 +57,7 @@ def _entries(block: Any) -> tuple[Index, Index, Vector]:
 
 
 def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -> tuple[Index, Index, Vector]:
-    """The k entries of each row whose correlation is largest; the length of the row's own column changes no order."""
+    """The k entries of each row with the largest correlation."""
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.where(spread > 0, (block - np.outer(mean, others)) / spread, -np.inf)
     width = min(k, block.shape[1])
@@ -67,7 +67,7 @@ def _largest(block: Any, mean: Vector, others: Vector, spread: Vector, k: int) -
 
 
 def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
-    """The k largest positive values of each i; equal i stand together."""
+    """The k largest positive values of each i; equal i must be adjacent."""
     left, parts = values.copy(), []
     starts = np.flatnonzero(np.diff(i, prepend=-1))
     counts = np.diff(starts, append=len(i))
@@ -85,7 +85,7 @@ def _first_of_each(i: Index, j: Index, values: Vector, k: int) -> Edges:
 
 
 def _scale(X: Any) -> Any:
-    """Columns of largest entry 1, so that squares stay within range; dense ones centred, constant ones zero."""
+    """Scale columns to largest entry 1, so that squares stay in range; centre dense columns, and zero constant ones."""
     if hasattr(X, "tocsr"):
         largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
         return (X @ _diagonal(1 / np.where(largest > 0, largest, 1.0))).tocsr()

@@ -11,14 +11,14 @@ from shesha.support.types import Index, Matrix, Vector
 
 @dataclass(frozen=True)
 class SortedVectors:
-    """Vectors with the order of their entries, so that ranks under any weights take no further sorting."""
+    """Vectors with the order of their entries, so that ranks under any weights need no sorting."""
 
     values: Matrix
     order: Index
     first: Index
-    """Of each entry, the place in the order at which entries equal to it begin."""
+    """For each entry, the first position in the order of entries equal to it."""
     behind: Index
-    """Of each entry, the place behind the last that is equal to it."""
+    """For each entry, the position after the last entry equal to it."""
 
     @classmethod
     def build(cls, values: Matrix) -> SortedVectors:
@@ -32,7 +32,7 @@ class SortedVectors:
         return cls(values, order, first, behind)
 
     def ranks(self, weights: Vector) -> Matrix:
-        """Mean rank of each entry where entry p occurs weights[p] times."""
+        """Mean rank of each entry if entry p occurs weights[p] times."""
         counts = np.zeros((len(self.values), self.values.shape[1] + 1))
         np.cumsum(weights[self.order], axis=1, out=counts[:, 1:])
         below = np.take_along_axis(counts, self.first, axis=1)
@@ -43,7 +43,7 @@ class SortedVectors:
 
 
 def weighted_correlations(values: Matrix, weights: Vector) -> Matrix:
-    """Correlations of all lines with each other where entry p occurs weights[p] times; NaN for constant lines."""
+    """Correlations of all pairs of lines if entry p occurs weights[p] times; NaN for constant lines."""
     total = weights.sum()
     if not total > 0:
         return np.full((len(values), len(values)), np.nan)

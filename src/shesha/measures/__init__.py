@@ -1,4 +1,4 @@
-"""Measures of similarity: each is a function of two representations, `f(X, Y, *, ...) -> float`."""
+"""Similarity measures, each a function of two representations: `f(X, Y, *, ...) -> float`."""
 
 from shesha.measures._cards import card, overview
 from shesha.measures._code_versions import code_version

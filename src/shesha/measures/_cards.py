@@ -23,14 +23,14 @@ from shesha.support import argument_types as kinds
 _COSTS = {
     "n d": "one pass over the features",
     "n d^2": "n d^2: a decomposition of the features",
-    "n d^2 + d^3": "n d^2 + d^3: features against features",
-    "n^2 d": "n^2 d: rows against rows",
+    "n d^2 + d^3": "n d^2 + d^3: features with features",
+    "n^2 d": "n^2 d: rows with rows",
     "more": "more than n^2 d: on request only",
 }
 
 
 def card(measure: Measure) -> str:
-    """Return what a reader must know of a measure, as text."""
+    """Return the card of a measure as text."""
     kinds.instance(measure, Measure, "measure", "a Measure, as `shesha.measures.get` returns")
     return as_card(f"{measure.name}: {first_sentence(measure)}", facts(measure))
 
@@ -41,7 +41,7 @@ def first_sentence(measure: Measure) -> str:
 
 
 def facts(measure: Measure) -> list[tuple[str, str]]:
-    """Return the lines of a card: what is declared of the measure, and tested."""
+    """Return the lines of a card: the declared and tested properties of the measure."""
     found = [
         ("formula", measure.formula),
         ("read it", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
@@ -59,7 +59,7 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
     ]
     if measure.anywhere:
-        found.insert(8, ("arrays", "of any library; what lies on a GPU is worked on there"))
+        found.insert(8, ("arrays", "of any library; arrays on a GPU are processed there"))
     if measure.takes_distances:
         found.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
     return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
@@ -78,7 +78,7 @@ def overview(of: Iterable[Measure] | None = None) -> str:
                 head = f"  {one.name:<{side}}  {one.closer:<6} is closer  "
                 first, *rest = wrap(first_sentence(one), page_width(), " " * len(head), "")
                 lines += [head + first.lstrip(), *rest]
-    return "\n".join([*lines, "", "shesha measures NAME tells more of one."])
+    return "\n".join([*lines, "", "shesha measures NAME describes one."])
 
 
 def page() -> str:
@@ -94,8 +94,8 @@ def page() -> str:
 _HEAD = """\
 # Measures
 
-Every measure, as it is declared in the code; tests hold each declaration against data. This page is generated:
-`python scripts/make_measures_page.py`. `shesha measures NAME` prints the same card."""
+This page lists every measure with the properties that it declares in the code; tests check each declaration on data.
+This page is generated: `python scripts/make_measures_page.py`. `shesha measures NAME` prints the same card."""
 
 
 def _section(measure: Measure) -> str:

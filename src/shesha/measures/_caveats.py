@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 FEW_UNITS = (
-    "Few recorded units lower it: two populations with the same latent signals score 0.38 with 10 units of each and "
+    "A small number of recorded units lowers it: two populations with the same latent signals score 0.38 with 10 "
+    "units of each and "
     "0.99 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units."
 )
 SUPERPOSITION = (
     "More features than units (superposition) lower it: the same 200 sparse features, projected at random on 50 units "
-    "twice, score {score} (arXiv 2604.00208). Compare recovered features, with shesha.match_units, where these are "
-    "the question."
+    "twice, score {score} (arXiv 2604.00208). If you are interested in the features themselves, compare recovered "
+    "features with shesha.match_units."
 )
 SYMMETRIC_INPUTS = (
     "Codes that serve a network equally well can have different distances where inputs have symmetries, such as "
-    "rotated images (arXiv 2605.21324): a low value or drift need not be a change of function."
+    "rotated images (arXiv 2605.21324): a low value or a drift does not imply a change of function."
 )
 TEXT_LENGTH = (
     "Cosine similarity of mean-pooled tokens follows the length of texts (arXiv 2605.07345): pass numbers of tokens as "

@@ -7,7 +7,7 @@ from shesha.support import argument_types as kinds
 
 
 def code_version(measure: Measure) -> str:
-    """Return a hash of what computes a measure: its function, its view, and the modules of the library they use.
+    """Return a hash of the code of a measure: its function, its view, and the library modules that they use.
 
     Comments, docstrings, formatting and what cards tell do not change it; a changed kernel does. Options are part of a
     measure's name, not of its version.

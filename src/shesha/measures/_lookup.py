@@ -25,7 +25,7 @@ _RECOMMENDED = "recommended"
 
 
 def names() -> list[str]:
-    """Return the names of all measures, those of other packages included.
+    """Return the names of all measures, including those of other packages.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
 
 
 def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
-    """Return what is meant by one measure: as `get`, or any f(X, Y) -> float of one's own, higher meaning closer.
+    """Return one measure, as `get` does, or from any f(X, Y) -> float whose higher values mean closer.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def as_measure(chosen: str | Measure | Callable[..., float]) -> Measure:
 def choose(
     chosen: str | Measure | Callable[..., float] | Iterable[str | Measure | Callable[..., float]],
 ) -> list[Measure]:
-    """Return the measures meant by 'recommended', 'standard', 'all', a family, a group, names or functions."""
+    """Return the measures for 'recommended', 'standard', 'all', a family, a group, names or functions."""
     if isinstance(chosen, str | Measure) or callable(chosen):
         chosen = [chosen]
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
@@ -113,7 +113,7 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
 
 
 def _group_members() -> dict[str, list[Measure]]:
-    """Families and groups by name."""
+    """Return families and groups by name."""
     everything = list(registered_measures().values())
     found = {
         ALL: everything,
@@ -127,7 +127,7 @@ def _group_members() -> dict[str, list[Measure]]:
 
 
 def _close(base: str) -> list[str]:
-    """Names near a misspelt one."""
+    """Return names similar to a misspelt one."""
     called = {alias.lower(): m.name for m in registered_measures().values() for alias in (m.name, m.function.__name__)}
     return [called[alias] for alias in spelling.close_names(base, called, cutoff=0.5)]
 
@@ -139,7 +139,7 @@ def families() -> list[str]:
 
 
 def table() -> pd.DataFrame:
-    """Return one line per measure with everything that it declares.
+    """Return one line per measure with all its declared properties.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _line(measure: Measure) -> dict[str, Any]:
 
 @cache
 def load_entry_points() -> None:
-    """Import what other packages offer; one that cannot be imported gives a warning and does not stop the others."""
+    """Import measures of other packages; warn about one that cannot be imported."""
     load_marks()
     for _ in import_entry_points(ENTRY_POINTS, "measure"):
         pass
@@ -187,7 +187,7 @@ def _parse(text: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, (piece.strip() for piece in (match[2] or "").split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key.isidentifier():
-            raise ValueError(f"options of a measure must read option=value, got {part!r} in {text!r}")
+            raise ValueError(f"options of a measure must have the form option=value, got {part!r} in {text!r}")
         if key in options:
             raise ValueError(f"options of a measure must be given once, got {key} again in {text!r}")
         try:

@@ -10,7 +10,7 @@ from shesha.support.warnings import NotEstimable
 
 
 def takes_moments(measure: Measure) -> bool:
-    """Whether sums over rows (`shesha.Moments`) suffice for a measure, found by trying it on a few rows."""
+    """Return whether sums over rows (`shesha.Moments`) suffice for a measure, by trying it on a few rows."""
     rows = np.random.default_rng(0).standard_normal((2, 60, 12))
     sums = sum_panel(list(rows), [(0, 1)])
     sides = [SummedRepresentation(sums, place, float(np.finfo(float).eps)) for place in (0, 1)]

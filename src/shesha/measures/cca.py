@@ -16,14 +16,14 @@ from shesha.views import Basis
 
 FAMILY = "canonical correlation"
 _EQUAL = 1e-8
-"""Canonical correlations that differ by less are one: which directions belong to each would be rounding."""
+"""Canonical correlations that differ by less count as equal, because rounding would separate their directions."""
 
 
 def _require_freedom(*sides: Basis) -> None:
     for side in sides:
         if side.rank >= side.n_rows - 1:
             raise NotEstimable(
-                f"canonical correlations are all 1 where the features span the {side.n_rows - 1} dimensions that "
+                f"canonical correlations are all 1 if the features span the {side.n_rows - 1} dimensions that "
                 f"{side.n_rows} centred rows have, got rank {side.rank}: reduce the features, or use SVCCA"
             )
 
@@ -40,14 +40,14 @@ def _require_freedom(*sides: Basis) -> None:
     formula="mean of the min(p, q) canonical correlations: singular values of U_X' U_Y",
     reference="Hotelling 1936; Weenink 2003",
     caveats=(
-        "Directions of any variance count alike: noise counts as much as signal.",
-        "Rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
+        "All directions count equally, whatever their variance, so noise counts as much as signal.",
+        "It rises with the number of features: independent data of rank p and q give about sqrt(max(p, q) / n).",
     ),
     self_value=1.0,
     anywhere=True,
 )
 def cca(a: Basis, b: Basis) -> float:
-    """Mean canonical correlation: do the two span the same linear subspace?
+    """Mean canonical correlation: how far the two span the same linear subspace.
 
     The calibration study computes it in single precision with an absolute ridge of 1e-6, which distorts
     small numbers; ours has neither. With p or q at least n - 1 (in rank) every canonical
@@ -72,11 +72,12 @@ def cca(a: Basis, b: Basis) -> float:
     invariant=("orthogonal", "scaling", "translation"),
     family=FAMILY,
     cost="n d^2",
-    formula="mean canonical correlation of the principal components that hold 99 % of each variance",
+    formula="mean canonical correlation of the principal components with 99 % of each variance",
     reference="Raghu et al. 2017",
     caveats=(
-        "One direction of large variance may be all that is compared.",
-        "Few recorded units lower it: two populations with the same latent signals score 0.48 with 10 units of each "
+        "A single direction of large variance may be all that is compared.",
+        "A small number of recorded units lowers it: two populations with the same latent signals score 0.48 with 10 "
+        "units of each "
         "and 0.98 with 1,000 (300 rows; arXiv 2502.19648). Compare equal numbers of units.",
     ),
     self_value=1.0,
@@ -128,14 +129,14 @@ def _n_components(side: Basis, components: float | int | str) -> int:
     reference="Morcos et al. 2018",
     caveats=(
         "The sum of absolute values depends on the axes: a rotation changes the weights.",
-        "Where rank X + rank Y exceeds n - 1, as many of the correlations are 1 whatever the data.",
+        "If rank X + rank Y exceeds n - 1, the excess is the number of correlations that are 1 for any data.",
     ),
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
 )
 def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "projection") -> float:
-    """Canonical correlations weighted by how much of the features each direction carries.
+    """Canonical correlations, weighted by the share of the features along each direction.
 
     Canonical directions of equal correlation are arbitrary within the space that they span: there each has the
     mean weight of all directions of that space. The ReSi benchmark's code skips the whitening, adds column means back
@@ -184,7 +185,7 @@ def _canonical(a: Basis, b: Basis) -> tuple[Matrix, Vector]:
 
 
 def _mean_weights(carried: Matrix, correlations: Vector) -> Vector:
-    """Weight of each direction: the l1 norm of what it carries, averaged over the directions of equal correlation."""
+    """Weight of each direction: the l1 norm of its projections, averaged over directions of equal correlation."""
     starts = np.flatnonzero(np.diff(correlations, prepend=np.inf) < -_EQUAL)
     sizes = np.diff(starts, append=len(correlations))
     lengths = np.sqrt(np.add.reduceat(carried**2, starts, axis=0)).sum(axis=1)

@@ -29,7 +29,7 @@ _MEDIAN_ROWS = 2000
     reference="Rabin et al. 2012; Bonneel et al. 2015",
     caveats=(
         "Features must correspond: a rotation of one representation counts as change.",
-        "Random directions: pass a seed to get the same number again.",
+        "Directions are random: pass a seed to get a reproducible number.",
     ),
     paired=False,
     equal_widths=True,
@@ -79,7 +79,8 @@ def _wasserstein(u: Vector, v: Vector) -> float:
     reference="Gretton et al. 2012",
     caveats=(
         "Features must correspond: a rotation of one representation counts as change.",
-        "Biased: two samples of one distribution are at about sqrt(2 (1 - mean k) / n), not 0: sqrt(0.8 / n) with the "
+        "It is biased: two samples of one distribution have a distance of about sqrt(2 (1 - mean k) / n), not 0: "
+        "sqrt(0.8 / n) with the "
         "median bandwidth.",
     ),
     paired=False,

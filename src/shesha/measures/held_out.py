@@ -19,13 +19,13 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Representation
 
 _FEWEST = 3
-"""Test rows whose correlation is not 1 or -1 whatever they are."""
+"""Smallest number of test rows whose correlation is not always 1 or -1."""
 _UNDETERMINED = 1e-10
 
 
 @dataclass(frozen=True)
 class Split:
-    """Two representations, fitted on some of their rows and judged on the others."""
+    """Two representations, fitted on some of their rows and evaluated on the others."""
 
     x: Matrix
     y: Matrix
@@ -33,21 +33,21 @@ class Split:
     y_test: Matrix
 
     def centred(self) -> Split:
-        """All rows less the means of the training rows."""
+        """All rows minus the mean of the training rows."""
         x, y = self.x.mean(axis=0), self.y.mean(axis=0)
         return Split(self.x - x, self.y - y, self.x_test - x, self.y_test - y)
 
 
 @dataclass(frozen=True)
 class _HeldOut:
-    """How a measure is held out."""
+    """The held-out form of a measure."""
 
     sums: Callable[[Split, Mapping[str, Any]], Vector]
     value: Callable[[Vector], float]
 
 
 def has_held_out(measure: Measure) -> bool:
-    """Whether the measure fits a map that other rows can judge."""
+    """Return whether the measure fits a map that can be evaluated on other rows."""
     return _form(measure) is not None
 
 
@@ -57,7 +57,7 @@ def measures_held_out() -> tuple[str, ...]:
 
 
 def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
-    """Fit on the rows outside of each fold, and judge on those inside, all folds together."""
+    """Fit on the rows outside of each fold, and evaluate on those inside, for all folds together."""
     form = _form(measure)
     assert form is not None
     totals = [
@@ -80,7 +80,7 @@ _USUAL = {"center": True, "scale": True, "published": False}
 
 
 def _rotation(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
-    """Maps of both into the common space of the best rotation; what training rows leave undetermined is left out."""
+    """Maps of both into the common space of the best rotation, within the span of the training rows."""
     # Fewer rows than columns: the rows' own space is enough.
     left, right = (np.linalg.qr(one.T) if one.shape[1] > len(one) else (None, one.T) for one in (x, y))
     u, values, vt = np.linalg.svd(left[1] @ right[1].T, full_matrices=False)
@@ -105,7 +105,7 @@ def _shape_cosine(sums: Vector) -> float:
 
 
 def _cosine_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Sum of the cosines of test rows after the rotation, without centring, and their number."""
+    """Sum of the cosines of test rows after the rotation, without centring, and the number of rows."""
     to_x, to_y = _rotation(split.x, split.y)
     lengths = np.linalg.norm(split.x_test, axis=1) * np.linalg.norm(split.y_test, axis=1)
     products = np.sum((split.x_test @ to_x) * (split.y_test @ to_y), axis=1)
@@ -118,12 +118,12 @@ def _bases(split: Split) -> tuple[Basis, Basis]:
 
 
 def _coordinates(basis: Basis, rows: Matrix) -> Matrix:
-    """Rows in the directions of a basis, as the training rows have them: of unit length over these."""
+    """Rows in the directions of a basis, scaled to unit length over the training rows."""
     return np.asarray((rows / basis.unit) @ basis.loadings.T / basis.singular_values)
 
 
 def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Mean correlation of the training rows' canonical variates over the test rows, times the number of these."""
+    """Mean correlation of the training rows' canonical variates over the test rows, times their number."""
     a, b = _bases(split)
     if "components" in options:
         a, b = (side.truncated(_n_components(side, options["components"])) for side in (a, b))
@@ -140,7 +140,7 @@ def _canonical_sums(split: Split, options: Mapping[str, Any]) -> Vector:
 
 
 def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
-    """Squared errors of X, predicted from Y, and squared distances of X from the training mean."""
+    """Squared errors of X predicted from Y, and squared distances of X from the training mean."""
     own, (_, basis) = split.centred(), _bases(split)
     predicted = _coordinates(basis, own.y_test) @ (basis.directions.T @ own.x)
     return np.array([np.sum((own.x_test - predicted) ** 2), np.sum(own.x_test**2)])

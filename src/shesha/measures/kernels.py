@@ -30,10 +30,11 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
     reference="Kornblith et al. 2019",
     caveats=(
-        "Biased: with rows matched at random it is sqrt(r_X r_Y) / (n - 1) on average, r the participation ratios; "
+        "It is biased: with rows matched at random it is sqrt(r_X r_Y) / (n - 1) on average, r the participation "
+        "ratios; "
         "about sqrt(p q / ((n + p)(n + q))) for p and q independent features of equal variance, near 1 for d >> n. "
         "Calibrate it, or use unbiased CKA.",
-        "A few directions of large variance decide it.",
+        "A few directions of large variance dominate it.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -78,7 +79,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     reference="Song et al. 2012; Kornblith et al. 2019",
     caveats=(
         "Slightly negative values mean no agreement.",
-        "A few directions of large variance decide it.",
+        "A few directions of large variance dominate it.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),
     ),
@@ -89,7 +90,7 @@ def cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "
     expected=Gram.mean_inner,
 )
 def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Bandwidth = "median") -> float:
-    """Kernel alignment from the unbiased estimator: about 0 for independent data, whatever n and d.
+    """Kernel alignment from the unbiased estimator: about 0 for independent data of any n and d.
 
     The public shesha package's `cka_debiased` keeps the diagonal of the centred Gram matrix and is hardly
     debiased (0.128 on independent data where this gives -0.003).
@@ -122,10 +123,10 @@ def unbiased_cka(a: Gram, b: Gram, *, kernel: Kernel = "linear", bandwidth: Band
     formula="HSIC_u(X X' / p, Y Y' / q) / sqrt(S_X S_Y), S the mean of HSIC_u(x_j x_j', x_k x_k') over features j != k",
     reference="Chun, Canatar, Chung and Lee 2025 (arXiv 2502.15104); Song et al. 2012",
     caveats=(
-        "Rows and features are taken as random samples; few features make it vary, and it may pass 1.",
-        "Where features hardly agree its norm is near zero, and the value anything (7.9): read it with its interval.",
-        "Features of the two must be sampled apart: a representation and itself, the same sample, is above 1.",
-        "A few directions of large variance decide it.",
+        "Rows and features count as random samples; with few features it varies much, and may exceed 1.",
+        "If features hardly agree, its norm is near zero and the value is arbitrary (7.9 occurs): use its interval.",
+        "The features of the two must be sampled independently: a representation compared with itself exceeds 1.",
+        "A few directions of large variance dominate it.",
     ),
     estimates=(-1, 1),
     inner_product=True,
@@ -164,7 +165,7 @@ def sampled_cka(a: Gram, b: Gram) -> float:
     cost="n d^2",
     formula="tr(W_X W_Y) / sqrt(tr(W_X^2) tr(W_Y^2)), W = X X' of centred columns",
     reference="Robert and Escoufier 1976",
-    caveats=("Equals linear CKA; listed under its older name.",),
+    caveats=("It equals linear CKA, and is listed under its older name.",),
     inner_product=True,
     self_value=1.0,
     anywhere=True,
@@ -192,7 +193,7 @@ def rv(a: Gram, b: Gram) -> float:
     cost="n^2 d",
     formula="sqrt(<A, B> / (||A|| ||B||)), A and B the double-centred Euclidean distance matrices",
     reference="Szekely, Rizzo and Bakirov 2007",
-    caveats=("Biased: independent data in many dimensions score near 1. Calibrate it.",),
+    caveats=("It is biased: independent data in many dimensions score near 1. Calibrate it.",),
     inner_product=True,
     self_value=1.0,
     groups=("ReSi",),
@@ -223,12 +224,12 @@ def distance_correlation(a: Gram, b: Gram) -> float:
     cost="n d^2",
     formula="linear CKA of U_X(1:k) S_X(1:k) and U_Y(1:k) S_Y(1:k), k = min(k_X, k_Y) for 99 % of the variance",
     reference="Raju 2026, section 7.8",
-    caveats=("Hardly differs from linear CKA, which the leading directions decide anyway.",),
+    caveats=("It hardly differs from linear CKA, which depends mainly on the leading directions.",),
     self_value=1.0,
     anywhere=True,
 )
 def pwcka(a: Basis, b: Basis, *, variance: float = 0.99) -> float:
-    """Linear CKA of the leading principal components, equally many of each.
+    """Linear CKA of equal numbers of leading principal components.
 
     Where the cut falls among components of equal variance, it is the mean over all choices among them.
 

@@ -1,4 +1,4 @@
-"""Kernel alignment on neighbours only."""
+"""Kernel alignment of neighbours only."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _size(multiply: Callable[[_Edges, _Edges], float], side: Neighbours) -> floa
 
 
 def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
-    """Both matrices on the edges that both have."""
+    """Both matrices, restricted to their common edges."""
     n, ranks = a.n_rows, b.ranks_of_neighbours(a).T.ravel()
     # Truth values are searched several times as fast as numbers.
     at = (ranks != 0).nonzero()[0]
@@ -64,7 +64,7 @@ def _shared(a: Neighbours, b: Neighbours) -> tuple[_Edges, _Edges]:
 
 
 def _frobenius(a: _Edges, b: _Edges) -> float:
-    """<H A H, H B H> of two matrices with the same edges, from their sums alone."""
+    """<H A H, H B H> of two matrices with the same edges, from their sums."""
     (rows_a, columns_a), (rows_b, columns_b) = a.margins(), b.margins()
     margins = (rows_a.dot(rows_b) + columns_a.dot(columns_b)) / a.n
     return float(a.values.dot(b.values) - margins + a.total() * b.total() / a.n**2)
@@ -78,7 +78,7 @@ def _trace(a: _Edges, b: _Edges) -> float:
 
 
 def _u_statistic(a: _Edges, b: _Edges) -> float:
-    """The U-statistic (Song et al. 2012) in place of the trace, which leaves the diagonal out."""
+    """The U-statistic (Song et al. 2012) in place of the trace, without the diagonal."""
     n, a, b = a.n, a.off_diagonal(), b.off_diagonal()
     shared = a.margins()[1].dot(b.margins()[0])
     total = a.total() * b.total() / ((n - 1) * (n - 2))
@@ -122,7 +122,7 @@ def cknna(
     include_self: bool = False,
     product: Product = "frobenius",
 ) -> float:
-    """Alignment of the inner products between rows that are neighbours in both.
+    """Alignment of the inner products of rows that are neighbours in both.
 
     The calibration study's code differs from its definition in three ways, each an option: it does not centre the
     columns (so that a common offset makes it 0), counts a row among its own neighbours, and takes

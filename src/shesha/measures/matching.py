@@ -24,7 +24,7 @@ def _correlations(a: Features, b: Features) -> Matrix:
 
 
 def _constant(a: Features, b: Features) -> str:
-    """Tell which columns are constant."""
+    """Return which columns are constant."""
     found = [
         f"columns {check.join_items(side.constant_columns)} of the {name}"
         for name, side in (("first", a), ("second", b))
@@ -50,7 +50,7 @@ def _best_matching(gain: Matrix) -> Matrix:
     cost="n d^2 + d^3",
     formula="min_P ||X - Y P|| over permutations P of the columns",
     reference="Williams et al. 2021",
-    caveats=("In the units of the features, offsets included.",),
+    caveats=("It is in the units of the features, including offsets.",),
     self_value=0.0,
     groups=("ReSi",),
 )
@@ -77,7 +77,7 @@ def permutation_procrustes(a: Features, b: Features) -> float:
 
 
 def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
-    """Inner products of columns, less what no matching changes.
+    """Inner products of columns, without the part that no matching changes.
 
     An offset of all columns takes part in every inner product and would use up its digits, so the means of columns
     enter by their differences. What is added to a whole row of the gain changes nothing, since every column of the
@@ -103,15 +103,16 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     formula="max_P mean_j corr(x_j, y_P(j)) over one-to-one matchings P",
     reference="Li et al. 2015",
     caveats=(
-        "The best of many matchings: independent data score well above 0 when n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+        "It is the best of many matchings: independent data score well above 0 if n is small.",
+        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
+        "1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
     remark=_constant,
 )
 def hard_correlation_match(a: Features, b: Features) -> float:
-    """Mean correlation of columns matched one to one in the best way; with unequal widths some stay alone.
+    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some stay unmatched.
 
     Constant columns, which have no correlation, count as 0, with a warning.
 
@@ -136,8 +137,9 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     formula="(mean_j max_k corr(x_j, y_k) + mean_k max_j corr(x_j, y_k)) / 2",
     reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
-        "The best of many matches: independent data score well above 0 when n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+        "It is the best of many matches: independent data score well above 0 if n is small.",
+        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
+        "1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
@@ -170,16 +172,17 @@ def soft_correlation_match(a: Features, b: Features) -> float:
     formula="max_P sum_jk P_jk corr(x_j, y_k) / mass; P >= 0, rows sum to 1/p at most, columns to 1/q, all to mass",
     reference="Khosla and Williams 2024 (arXiv 2311.09466); for mass < 1 arXiv 2602.19331",
     caveats=(
-        "The best of many matchings: independent data score well above 0 when n is small. Calibrate it.",
-        "A smaller mass leaves out the units that match worst, and so raises the score of noise as well.",
-        "With equal widths and all mass it is HardCorr.",
-        "A constant feature, such as a unit that never fires, counts as 0: with one, itself is below 1.",
+        "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
+        "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
+        "With equal widths and full mass, it equals HardCorr.",
+        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
+        "1 with itself.",
     ),
     self_value=1.0,
     remark=_constant,
 )
 def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
-    """Mean correlation of tuning curves that optimal transport matches: a unit may match parts of several.
+    """Mean correlation of tuning curves under optimal transport, where a unit may match parts of several.
 
     Unlike a one-to-one matching it leaves no unit of the wider side out. With `mass` below 1 it leaves out the share
     of units that match worst, such as units of noise.
@@ -204,7 +207,7 @@ def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
     gain = _correlations(a, b)
     if not transport.is_feasible(*gain.shape):
         raise NotEstimable(
-            f"the transport between {gain.shape[0]:,} and {gain.shape[1]:,} units takes too long; give both equal "
-            "widths, or take SoftCorr"
+            f"the transport between {gain.shape[0]:,} and {gain.shape[1]:,} units takes too long; use equal widths, "
+            "or SoftCorr"
         )
     return float((transport.best_transport(gain, mass) * gain).sum() / mass)

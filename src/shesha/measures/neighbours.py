@@ -15,7 +15,7 @@ from shesha.views import Neighbours
 from shesha.views.representation import Standard
 
 FAMILY = "neighbours"
-_SELF_BY_NUMBER = "A row is left out of its own neighbours by its number, so duplicates stay neighbours."
+_SELF_BY_NUMBER = "A row is excluded from its own neighbours by its number, so duplicates remain neighbours."
 
 
 def _jaccard_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
@@ -33,7 +33,7 @@ def _rank_similarity_of_rows(a: Neighbours, b: Neighbours, **_: Any) -> Vector:
 
 
 def _cosines_of_rows(a: Neighbours, b: Neighbours, *, similarities: bool = False, **_: Any) -> Vector:
-    """Cosine between the distances of each row to its neighbours in either."""
+    """Cosine between the distances of each row to its neighbours in either representation."""
     check.boolean(similarities, "similarities")
     if similarities and (a.rows is None or b.rows is None):
         raise NotEstimable("cosine similarities need the features, got distances between rows")
@@ -117,7 +117,7 @@ def jaccard(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "co
     sample=SampledRows(_rank_similarity_of_rows),
 )
 def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "cosine") -> float:
-    """Agreement of the ranks of common neighbours, the nearest counting most; rows without any count 0.
+    """Agreement of the ranks of common neighbours, weighted towards the nearest; rows without any count 0.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def rank_similarity(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standa
     cost="n^2 d",
     formula="mean_i cos(d_X(i, U_i), d_Y(i, U_i)), U_i = N_X(i) | N_Y(i), d the cosine distances",
     reference="Hamilton et al. 2016a; Klabunde et al. 2024",
-    caveats=("Distances are all positive, so the value is high even by chance. Calibrate it.", _SELF_BY_NUMBER),
+    caveats=("All distances are positive, so the value is high even by chance. Calibrate it.", _SELF_BY_NUMBER),
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
@@ -180,7 +180,7 @@ def second_order_cosine(a: Neighbours, b: Neighbours, *, k: int = 10, similariti
     cost="n^2 d",
     formula="mean_i |N_X(i) & N_Y(i)| / k",
     reference="Huh et al. 2024",
-    caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows: see `metric`.", _SELF_BY_NUMBER),
+    caveats=("Chance is k / (n - 1), not 0.", "Inner products favour long rows (see `metric`).", _SELF_BY_NUMBER),
     self_value=1.0,
     anywhere=True,
     expected=lambda a, b: a.nearest.shape[1] / (len(a.nearest) - 1),
@@ -219,15 +219,15 @@ def mutual_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = 
     reference="Huh et al. 2024",
     caveats=(
         "Chance is far from 0: about 1 - exp(-k^2 / n), less with inner products of few features.",
-        "With n below about k^2 / 2 nearly every row comes back by chance, so that draws tie and calibration is very "
-        "conservative (0 to 1 % false positives at 5 %): take a smaller k.",
-        "Below 1 for a representation and itself.",
+        "With n below about k^2 / 2, nearly every row returns by chance, so draws tie and calibration is very "
+        "conservative (0 to 1 % false positives at 5 %): use a smaller k.",
+        "It is below 1 for a representation compared with itself.",
     ),
     anywhere=True,
     sample=SampledRows(_returns_of_rows),
 )
 def cycle_knn(a: Neighbours, b: Neighbours, *, k: int = 10, metric: Standard = "dot") -> float:
-    """Share of rows that come back: to a neighbour in Y, and from there to a neighbour in X.
+    """Share of rows that are a neighbour in X of one of their neighbours in Y.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from shesha.views import Comparisons, RowRanks
 
 FAMILY = "ordinal"
 _LARGE_ERROR = 0.005
-"""Monte-Carlo standard error above which a note reports it."""
+"""Monte Carlo standard error above which a note reports it."""
 
 
 def _agreement(a: Comparisons, b: Comparisons) -> float:
@@ -19,17 +19,18 @@ def _agreement(a: Comparisons, b: Comparisons) -> float:
 
 
 def _monte_carlo_error(a: Comparisons, b: Comparisons) -> str:
-    """Say how far the sample leaves the value open, where that is more than the third decimal."""
+    """Return a note on the sampling error, if it exceeds the third decimal."""
     share, n = _agreement(a, b), a.tuples.shape[1]
     error = float(np.sqrt(share * (1 - share) / n))
     if not a.sampled or error <= _LARGE_ERROR:
         return ""
-    return f"{n:,} sampled comparisons leave a Monte-Carlo standard error of {error:.3f}; pass more n_samples"
+    return f"{n:,} sampled comparisons leave a Monte Carlo standard error of {error:.3f}; pass more n_samples"
 
 
 _CAVEATS = (
-    "Chance is 1/2, not 0, where no distances tie; pairs that tie in both count as agreement and raise it.",
-    "Of more rows a sample of comparisons is taken, with a standard error of at most 0.5 / sqrt(n_samples).",
+    "Chance is 1/2, not 0, if no distances tie; pairs that tie in both count as agreement and raise it.",
+    "With more rows, it is estimated from a sample of comparisons, with a standard error of at most 0.5 / "
+    "sqrt(n_samples).",
 )
 
 
@@ -52,7 +53,7 @@ _CAVEATS = (
 def triplet_similarity(
     a: Comparisons, b: Comparisons, *, metric: Metric = "euclidean", n_samples: int = 200_000, seed: Seed = None
 ) -> float:
-    """Share of triplets of rows for which both agree which of two rows is nearer to the third.
+    """Share of triplets of rows for which both agree on which of two rows is nearer to the third.
 
     Distances of different rows are never compared, so that a representation in which some rows are in denser places
     than in the other can still score 1. All triplets count up to 74 rows, of more a sample.
@@ -94,7 +95,7 @@ def triplet_similarity(
 def quadruplet_similarity(
     a: Comparisons, b: Comparisons, *, metric: Metric = "euclidean", n_samples: int = 200_000, seed: Seed = None
 ) -> float:
-    """Share of pairs of distances, between four different rows, that both put in the same order.
+    """Share of pairs of distances between four different rows that have the same order in both.
 
     Without ties it is (1 + Kendall's tau) / 2 of the distances, over pairs that share no row. All quadruplets count up
     to 37 rows, of more a sample.
@@ -125,12 +126,13 @@ def quadruplet_similarity(
     formula="2 / n times the mean rank in Y of the k nearest neighbours in X",
     reference="Glielmo et al. 2022",
     caveats=(
-        "Directed: low from X to Y and high from Y to X means that X holds what is in Y, and more. Read both.",
+        "It is directed: a low value from X to Y and a high value from Y to X mean that X contains the information "
+        "in Y and more. Read both.",
         "Chance is 1. The lowest value is (k + 1) / n, not 0: compare equal numbers of rows only.",
     ),
 )
 def information_imbalance(a: RowRanks, b: RowRanks, *, k: int = 1, metric: Metric = "euclidean") -> float:
-    """How badly the nearest neighbours in the first predict who is near in the second: 0 perfectly, 1 not at all.
+    """Failure of nearest neighbours in the first to predict neighbours in the second: 0 for perfect, 1 for chance.
 
     Rows that compete for the last place among the nearest have a share of it each, and equally far ones their mean
     rank.

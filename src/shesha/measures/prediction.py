@@ -34,10 +34,10 @@ def _declare(direction: Direction, **options: Any) -> Mapping[str, Any]:
     "mean of both directions",
     reference="Yamins et al. 2014; Schrimpf et al. 2018; Golub, Heath and Wahba 1979",
     caveats=(
-        "About 0, and slightly below, for unrelated data: what is below 0 predicts worse than the mean.",
-        "Features count by their variance: scale them first if they should count alike.",
-        "Rows that depend on one another leak between folds: groups=Groups(labels) keeps equal labels in one fold.",
-        "Below 1 for a representation and itself.",
+        "It is about 0, or slightly below, for unrelated data; below 0, predictions are worse than the mean.",
+        "Features count by their variance: scale them first if they should count equally.",
+        "Rows that depend on one another leak between folds; groups=Groups(labels) keeps equal labels in one fold.",
+        "It is below 1 for a representation compared with itself.",
     ),
     under=_declare,
 )
@@ -50,7 +50,7 @@ def linear_predictivity(
     groups: Groups | None = None,
     seed: Seed = 0,
 ) -> float:
-    """Share of the variance of unseen rows that ridge regression predicts, each from the other.
+    """Share of the variance of held-out rows that ridge regression predicts, in both directions.
 
     R squared, over all features and held-out rows together. The penalty, one for all features, is chosen among the
     training rows of each fold by generalised cross-validation, so the held-out rows have no part in it. A

@@ -21,8 +21,8 @@ FAMILY = "distances"
 
 
 def _lacks_pairs(options: Mapping[str, Any]) -> str:
-    """Say why random pairs do not give the spectral norm."""
-    return "" if options["norm"] == "frobenius" else "the spectral norm needs all pairs of rows: take norm=frobenius"
+    """Return the reason why random pairs do not give the spectral norm."""
+    return "" if options["norm"] == "frobenius" else "the spectral norm needs all pairs of rows: use norm=frobenius"
 
 
 @measure(
@@ -37,8 +37,8 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     formula="Spearman correlation of the distances of all pairs of rows",
     reference="Kriegeskorte et al. 2008",
     caveats=(
-        "Correlation between rows depends on the axes: a rotation changes it (not so 'euclidean' and 'cosine').",
-        "Pairs that share a row are not independent: take p-values from permuted rows only.",
+        "The correlation metric depends on the axes, so a rotation changes it ('euclidean' and 'cosine' do not).",
+        "Pairs that share a row are not independent: use p-values from permuted rows only.",
         SYMMETRIC_INPUTS,
         SUPERPOSITION.format(score=0.13),
         TEXT_LENGTH,
@@ -84,7 +84,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     cost="n^2 d",
     formula="norm of S - S', the matrices of Euclidean distances between rows",
     reference="Yin and Shen 2018; Klabunde et al. 2024",
-    caveats=("In the units of the features: a larger scale is a larger difference.", "Grows with n."),
+    caveats=("It is in the units of the features: a larger scale gives a larger difference.", "Grows with n."),
     self_value=0.0,
     groups=("ReSi",),
     sample=samples.SampledPairs(samples.frobenius, metric="euclidean", lacks=_lacks_pairs),

@@ -21,7 +21,7 @@ from shesha.views.rdm import Method
     cost="n^2 d",
     formula="1 - Spearman correlation of the cosine distances of all pairs of rows",
     reference="Raju 2026, section 10",
-    caveats=("1 is unrelated, not the maximum: opposite geometries reach 2.",),
+    caveats=("1 means unrelated; it is not the maximum, because opposite geometries reach 2.",),
     inner_product=True,
     self_value=0.0,
     sample=samples.SampledPairs(samples.drift),

@@ -32,15 +32,15 @@ IMPLIED: Mapping[str, tuple[Invariance, ...]] = {
     "linear": ("orthogonal", "permutation", "scaling"),
     "orthogonal": ("permutation",),
 }
-"""What an invariance brings with it: an affine map may be any linear map, a rotation, a shift, ..."""
+"""Invariances that each invariance implies: affine maps include linear maps, rotations, shifts, ..."""
 Cost = Literal["n d", "n d^2", "n d^2 + d^3", "n^2 d", "more"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
-"""How the time grows with n rows and d features, cheapest first."""
+"""Growth of the time with n rows and d features, cheapest first."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of similarity: a function of two views, with what is declared and tested about it."""
+    """A similarity measure: a function of two views, with its declared and tested properties."""
 
     name: str
     function: Callable[..., float] = field(repr=False)
@@ -49,40 +49,40 @@ class Measure:
     bounds: tuple[float, float]
     symmetric: bool
     invariant: frozenset[Invariance]
-    """Changes of either representation that leave the value alone."""
+    """Changes of either representation that do not change the value."""
     family: str
     cost: Cost
     formula: str = field(repr=False)
     reference: str = field(repr=False)
     caveats: tuple[str, ...] = field(default=(), repr=False)
     paired: bool = True
-    """Whether row i of both must be the same input; if not, even the numbers of rows may differ."""
+    """Whether row i of both must be the same input; if not, the numbers of rows may differ."""
     inner_product: bool = False
-    """Whether the value is a function of `a.inner(b)` alone, arrays of these included: then layer grids and null
-    distributions are one matrix product per permutation."""
+    """Whether the value is a function of `a.inner(b)` alone, also for arrays of these. Layer grids and null
+    distributions then need one matrix product per permutation."""
     anywhere: bool = False
-    """Whether view and function take arrays of any library, where these lie (on a GPU); if not, arrays of NumPy."""
+    """Whether view and function accept arrays of any library on their device (such as a GPU), or NumPy arrays only."""
     equal_widths: bool = False
-    """Whether feature j of both must be the same thing."""
+    """Whether feature j must be the same feature in both."""
     needs_features: bool = False
-    """Whether distances between rows do not suffice although they do for the view."""
+    """Whether features are needed even though distances suffice for the view."""
     self_value: float | None = None
-    """Value for a representation and itself, where there is a single one."""
+    """Value for a representation compared with itself, if it is always the same."""
     estimates: tuple[float, float] | None = None
-    """Range of what the value estimates, where the estimate itself may lie outside of it."""
+    """Range of the estimated quantity, if the estimate itself can lie outside of it."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ from the function's defaults."""
     remark: Callable[..., str] | None = field(default=None, repr=False)
-    """A function of two views that returns a note on the value, or nothing."""
+    """Function of two views that returns a note on the value, or nothing."""
     expected: Callable[..., float] | None = field(default=None, repr=False)
-    """A function of two views: the mean of the value over all permutations of the rows, where a formula gives it."""
+    """Function of two views that returns the mean over all permutations of the rows, if there is a formula."""
     sample: SampledRows | SampledPairs | None = field(default=None, repr=False)
-    """How sampled rows, or pairs of them, estimate the value."""
+    """Estimation of the value from sampled rows or pairs."""
     under: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False)
-    """A function of the options: the fields that depend on them."""
+    """Function of the options that returns the fields which depend on them."""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Measure:
 
     @property
     def higher_is_closer(self) -> bool:
-        """Direction as a claim."""
+        """Whether higher values mean closer."""
         return self.closer == "higher"
 
     @property
@@ -106,7 +106,7 @@ class Measure:
         return inspect.cleandoc(self.function.__doc__ or "")
 
     def with_options(self, **options: Any) -> Measure:
-        """Return the same measure with other options, under a name that tells them."""
+        """Return the same measure with other options, which are part of its name."""
         unknown = sorted(set(options) - set(self.parameters))
         if unknown:
             known = ", ".join(self.parameters) or "none"
@@ -126,7 +126,7 @@ class Measure:
 
     @cached_property
     def view_key(self) -> tuple[type[View], tuple[tuple[str, Any], ...]]:
-        """What the measure looks at: measures with equal keys share their views."""
+        """Key of the measure's view; measures with equal keys share their views."""
         known = inspect.signature(self.view.build).parameters.values()
         chosen = {p.name: p.default for p in known if p.kind is p.KEYWORD_ONLY}
         chosen |= {name: value for name, value in self.parameters.items() if name in chosen}
@@ -139,18 +139,18 @@ class Measure:
         return source.view(kind, **dict(options))
 
     def with_seed(self, seed: Seed = None) -> Measure:
-        """Return the measure with its open seed drawn, so that all representations meet the same random choices."""
+        """Return the measure with a fixed seed, so that it makes the same random choices for all representations."""
         if "seed" not in self.parameters:
             return self
         own = self.parameters["seed"]
         return replace(self, options=dict(self.options) | {"seed": draw_seed(seed if own is None else own)})
 
     def score(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> float:
-        """Compare two representations, less covariates if there are any; NotEstimable tells why there is no value."""
+        """Compare two representations, without any covariates; NotEstimable gives the reason for a missing value."""
         return self.score_and_remark(X, Y, covariates)[0]
 
     def score_and_remark(self, X: Data, Y: Data, covariates: ArrayLike | Rdm | None = None) -> tuple[float, str]:
-        """Compare two representations, and say what must be known of the value, if anything."""
+        """Compare two representations; return the value, and a note if necessary."""
         given = {"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")}
         sides, _ = adjust_for_covariates(list((align_rows(given) if self.paired else given).values()), covariates)
         a, b = aligned(sides[0], sides[1], self.view.folding, anywhere=self.anywhere)
@@ -169,11 +169,11 @@ class Measure:
         return float(self.function(a, b, **self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the marked function's place and the options."""
+        """Pickle the import path of the marked function, and the options."""
         return _restore, (self.function.__module__, self.function.__name__, self.name, dict(self.options))
 
     def require_comparable(self, a: Representation, b: Representation) -> None:
-        """Refuse rows that do not correspond, and widths that cannot."""
+        """Refuse rows or widths that do not correspond."""
         if self.paired and a.n_rows != b.n_rows:
             raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
         distances = a.has_distances_only or b.has_distances_only
@@ -210,7 +210,7 @@ def measure(
     reference: str,
     **declared: Any,
 ) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]:
-    """Mark a function of two views as a measure; what comes back is a function of two matrices.
+    """Mark a function of two views as a measure, and return a function of two matrices.
 
     Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
     the function. `docs/measures.md` shows a measure of one's own.
@@ -259,7 +259,7 @@ def _as_function(
     @wraps(function)
     def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
         if args:
-            raise TypeError(f"{function.__name__}() takes two representations; options are keyword-only")
+            raise TypeError(f"{function.__name__}() must take two representations; options are keyword-only")
         covariates: Any = options.pop("covariates", None)
         try:
             value, remark = found.with_options(**options).score_and_remark(X, Y, covariates)
@@ -290,7 +290,7 @@ def register(found: Measure) -> None:
     for name in (names := (found.name, found.function.__name__)):
         taken = _aliases.get(_key(name))
         if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
-            raise ValueError(f"name must be one that no measure has, got {name!r}, which {taken} answers to")
+            raise ValueError(f"name must differ from those of other measures, got {name!r}, which {taken} has")
     _aliases.update({_key(name): found.name for name in names})
     _measures[found.name] = found
     remember_source(found.name, found.reference)
@@ -302,7 +302,7 @@ def registered_measures() -> dict[str, Measure]:
 
 
 def find_by_alias(text: str) -> Measure | None:
-    """Find a measure by its name or its function's name, whatever the case and punctuation."""
+    """Find a measure by its name or its function's name, ignoring case and punctuation."""
     return _measures.get(_aliases.get(_key(text), ""))
 
 

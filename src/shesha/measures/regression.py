@@ -26,7 +26,7 @@ _ROUNDING = 1e-13
     cost="n d^2",
     formula="||Q_Y' X||^2 / ||X||^2, columns centred, Q_Y an orthonormal basis of the columns of Y",
     reference="Kornblith et al. 2019",
-    caveats=("Not held out: with as many features as rows it is 1 for any data.",),
+    caveats=("It is not held out: with as many features as rows, it is 1 for any data.",),
     self_value=1.0,
     groups=("ReSi",),
     anywhere=True,
@@ -48,7 +48,7 @@ def linear_regression(a: Basis, b: Basis) -> float:
 
 
 def _declare(ridge: float) -> Mapping[str, Any]:
-    """What a ridge leaves alone."""
+    """Invariances with a ridge penalty."""
     rigid = ("orthogonal", "permutation", "scaling", "translation")
     return {"invariant": frozenset(rigid if ridge else (*rigid, "linear", "affine"))}
 
@@ -65,9 +65,9 @@ def _declare(ridge: float) -> Mapping[str, Any]:
     formula="tr(K_X C_X K_X C_X) + tr(K_Y C_Y K_Y C_Y) - 2 tr(K_X C_XY K_Y C_XY'), K = (C + ridge)^-1",
     reference="Boix-Adsera et al. 2022",
     caveats=(
-        "The squared distance, as published.",
-        "At ridge 0 it is rank X + rank Y - 2 sum rho^2: noise directions count like any other.",
-        "With a ridge above 0, only rotations, one scale and an offset leave it alone.",
+        "It is the squared distance, as published.",
+        "At ridge 0 it is rank X + rank Y - 2 sum rho^2, so noise directions count like any other.",
+        "With a ridge above 0, it is invariant only to rotations, one scale and an offset.",
     ),
     self_value=0.0,
     groups=("ReSi",),
@@ -75,7 +75,7 @@ def _declare(ridge: float) -> Mapping[str, Any]:
     under=_declare,
 )
 def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
-    """How differently ridge regression predicts from the two, over all possible targets.
+    """Difference of ridge predictions from the two, over all possible targets.
 
     Columns are centred and scaled to Frobenius norm sqrt(n). At ridge 0 any invertible affine map leaves it
     alone. The ReSi benchmark's code inverts rounding-level eigenvalues there, which can make it negative, and refuses
@@ -112,13 +112,13 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     cost="n d^2",
     formula="||U_X' U_Y||^2 / max(p, q), U the left singular vectors without centring",
     reference="May et al. 2019",
-    caveats=("With as many features as rows both span everything, and only the widths count.",),
+    caveats=("With as many features as rows, both span all dimensions, and only the widths count.",),
     groups=("ReSi",),
     view_options={"centred": False},
     anywhere=True,
 )
 def eigenspace_overlap(a: Basis, b: Basis) -> float:
-    """How much of the larger feature space the column spaces share, without centring.
+    """Share of the larger column space that both have in common, without centring.
 
     Below 1 even for a representation and itself if its columns are linearly dependent.
 

@@ -19,7 +19,7 @@ _EQUAL = "all distances between sampled rows are equal, so nothing can be correl
 
 @dataclass(frozen=True)
 class PairSample:
-    """Distances within random tuples of rows, on both sides: a line per tuple, a column per pair within it."""
+    """Distances within random tuples of rows on both sides: one line per tuple, one column per pair in it."""
 
     first: Matrix
     second: Matrix
@@ -29,20 +29,20 @@ class PairSample:
 
 
 Estimate = tuple[float, Vector]
-"""The value, and the influence of each tuple on it: their mean is 0, their spread is the error of sampling."""
+"""Function for the value and the influence of each tuple, with mean 0 and the sampling error as spread."""
 
 
 @dataclass(frozen=True)
 class SampledRows:
-    """How a measure is estimated from random rows: it is the mean of `terms` over all rows."""
+    """Estimation of a measure from random rows, as the mean of `terms` over rows."""
 
     terms: Callable[..., Vector]
-    """A function of two views and the options: one number per row."""
+    """Function of two views and the options that returns one number per row."""
 
 
 @dataclass(frozen=True)
 class SampledPairs:
-    """How a measure is estimated from random tuples of rows.
+    """Estimation of a measure from random tuples of rows.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def frobenius(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
 
 
 def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Estimate:
-    """Root of the correlation of the double-centred distances of all n rows, from means over triples of rows.
+    """Square root of the correlation of the double-centred distances of all n rows, from means over triples.
 
     The sum over all entries of the product of two such matrices is a function of the means of d d', of d and d', and of
     d_ij d'_ik over different rows i, j, k. A triple has three pairs and three corners.
@@ -106,14 +106,14 @@ def distance_correlation(sample: PairSample, options: Mapping[str, Any]) -> Esti
         raise NotEstimable(_EQUAL)
     squared = values[0] / sqrt(values[1] * values[2])
     if squared <= 0:
-        raise NotEstimable("the sampled distances are too few to tell the value from 0: sample more pairs")
+        raise NotEstimable("there are too few sampled distances to distinguish the value from 0: sample more pairs")
     own = [(part - part.mean(axis=0)) @ gradient for part, gradient in zip(parts, gradients, strict=True)]
     influence = squared * (own[0] / values[0] - own[1] / (2 * values[1]) - own[2] / (2 * values[2]))
     return sqrt(min(squared, 1.0)), influence / (2 * sqrt(squared))
 
 
 def _product_moments(a: Matrix, b: Matrix) -> Matrix:
-    """Of each triple the means of d d', of d d' over corners, of d, and of d'."""
+    """For each triple, the means of d d', of d d' over corners, of d, and of d'."""
     products = (a * b).mean(axis=1)
     sums = a.sum(axis=1), b.sum(axis=1)
     corners = (sums[0] * sums[1] - 3 * products) / 6

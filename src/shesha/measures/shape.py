@@ -129,13 +129,13 @@ def orthogonal_procrustes(a: Features, b: Features) -> float:
     cost="n d^2 + d^3",
     formula="sqrt(||X||^2 + ||Y||^2 - 2 ||X'Y||_*), columns centred",
     reference="Kendall 1984; Williams et al. 2021",
-    caveats=("In the units of the features: a larger scale is a larger distance.",),
+    caveats=("It is in the units of the features: a larger scale gives a larger distance.",),
     self_value=0.0,
     groups=("ReSi",),
     anywhere=True,
 )
 def procrustes_size_and_shape(a: Features, b: Features) -> float:
-    """Distance after the best rotation, with the offset removed and sizes kept.
+    """Distance after the best rotation, with offsets removed but not sizes.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
 
 
 def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
-    """What the options of Procrustes similarity leave alone, and how far its values go."""
+    """Invariances and range of Procrustes similarity for its options."""
     invariant = {"orthogonal", "permutation", "scaling", "translation"}
     for value, name in ((center, "center"), (scale, "scale")):
         check.boolean(value, name)
@@ -179,8 +179,8 @@ def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     formula="1 - ||X - Y R||^2 / (||X||^2 + ||Y R||^2) = ||X'Y||_*, columns centred, Frobenius norm 1",
     reference="Raju 2026, section 7.8; Schoenemann 1966",
     caveats=(
-        "Sensitive to the leading directions; noise in many small ones counts as well.",
-        "With published=True from minus infinity to 1, and f(X, Y) is not f(Y, X).",
+        "It is sensitive to the leading directions; noise in many small ones counts as well.",
+        "With published=True, it ranges from minus infinity to 1, and f(X, Y) is not f(Y, X).",
     ),
     self_value=1.0,
     anywhere=True,
@@ -189,7 +189,7 @@ def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
 def procrustes_similarity(
     a: Features, b: Features, *, center: bool = True, scale: bool = True, published: bool = False
 ) -> float:
-    """Share of the size that the best rotation explains, with offset and scale removed.
+    """Share of the squared size that the best rotation explains, with offset and scale removed.
 
     Unequal widths are allowed: the narrower matrix counts as padded with zeros.
 
@@ -210,7 +210,9 @@ def procrustes_similarity(
     for name, value in (("center", center), ("scale", scale), ("published", published)):
         check.boolean(value, name)
     if published and not (center and scale):
-        raise ValueError("published must come without center=False or scale=False: it centres and does not scale")
+        raise ValueError(
+            "published must not be combined with center=False or scale=False: it centres and does not scale"
+        )
     if not center:
         return _similarity_without_centring(a, b, scale)
     cosine = _shape_cosine(a, b)
@@ -229,6 +231,6 @@ def _similarity_without_centring(a: Features, b: Features, scale: bool) -> float
 
 
 def _size_agreement(first: float, second: float) -> float:
-    """2 r s / (r^2 + s^2): what unequal sizes leave of the similarity."""
+    """2 r s / (r^2 + s^2): the factor for unequal sizes."""
     ratio = min(first, second) / max(first, second)
     return 2 * ratio / (1 + ratio**2)

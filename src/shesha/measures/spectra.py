@@ -27,7 +27,7 @@ FAMILY = "spectra"
     cost="n d^2",
     formula="||U_X(1:k)' U_Y(1:k)||^2 / k, U(1:k) the first k left singular vectors of centred columns",
     reference="Raju 2026, section 10; Bjorck and Golub 1973",
-    caveats=("Chance is about k / n.", "Where singular values k and k + 1 are close, the subspace is arbitrary."),
+    caveats=("Chance is about k / n.", "If singular values k and k + 1 are close, the subspace is arbitrary."),
     self_value=1.0,
     anywhere=True,
 )
@@ -49,7 +49,9 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     if k > min(a.rank, b.rank):
         raise NotEstimable(f"{k} leading directions need that rank, got {min(a.rank, b.rank)}")
     if max(a.count_with_ties(k), b.count_with_ties(k)) > k:
-        raise NotEstimable(f"singular values {k} and {k + 1} are equal, so that any direction may lead: pass another k")
+        raise NotEstimable(
+            f"singular values {k} and {k + 1} are equal, so the leading directions are arbitrary: pass another k"
+        )
     return float(min(1.0, a.truncated(k).squared_overlap(b.truncated(k)).sum() / k))
 
 
@@ -64,7 +66,7 @@ def subspace_overlap(a: Basis, b: Basis, *, k: int = 10) -> float:
     cost="n d^2",
     formula="cos(s_X, s_Y), s the singular values of centred columns, the shorter list padded with zeros",
     reference="Raju 2026, section 10",
-    caveats=("Any two spectra that fall alike come out near 1; directions do not count.",),
+    caveats=("Any two spectra with a similar decay score near 1; directions do not count.",),
     paired=False,
     self_value=1.0,
 )
@@ -84,7 +86,7 @@ def eigenspectrum_similarity(a: Spectrum, b: Spectrum) -> float:
 
 
 def effective_rank(X: ArrayLike) -> float:
-    """How many directions carry the spread: exp of the entropy of the singular values (Roy and Vetterli 2007).
+    """Effective number of directions: exp of the entropy of the singular values (Roy and Vetterli 2007).
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def effective_rank(X: ArrayLike) -> float:
 
 
 def participation_ratio(X: ArrayLike) -> float:
-    """How many directions carry the variance: (sum of variances)^2 / sum of squared variances.
+    """Effective number of directions by variance: (sum of variances)^2 / sum of squared variances.
 
     Parameters
     ----------

@@ -10,17 +10,17 @@ from shesha.support.types import Seed
 from shesha.views import Concentricity, Magnitude, SplitStability, Uniformity
 
 FAMILY = "statistics"
-_COARSE = "Representations that share nothing may have equal values."
+_COARSE = "Representations that share nothing can have equal values."
 _ALONE = 1e-6
-"""Share of the mean over all pairs that pairs of different rows have; below it there is nothing of them to see."""
+"""Share of the mean that comes from pairs of different rows; below it, these pairs have no visible effect."""
 
 
 def _no_near_rows_note(a: Uniformity, b: Uniformity) -> str:
-    """Say that no two different rows are near enough to count, on either side."""
+    """Return a note if no two different rows are close enough to count on either side."""
     share = max(a.beyond, b.beyond)
     if share >= _ALONE or min(a.n_rows, b.n_rows) < 2:
         return ""
-    size = f"{share:.0e}" if share > 0 else "nothing that a number can hold"
+    size = f"{share:.0e}" if share > 0 else "less than a float can represent"
     return (
         "rows are so far apart that exp(-2 d^2) is 0 for all but a row with itself: both uniformities are -log n, and "
         f"all other pairs add {size}. Scale the features first, for example to rows of unit length"
@@ -95,8 +95,8 @@ def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
     reference="Wang and Isola 2020",
     caveats=(
         _COARSE,
-        "Rows farther apart than about 3 (many features, or large ones) add nothing to -log n, whatever they are: "
-        "scale them first, for example to unit length. The difference is then that of the few nearest pairs.",
+        "Rows farther apart than about 3 (many features, or large ones) add nothing to -log n: scale them first, for "
+        "example to unit length. The difference then comes from the few nearest pairs.",
     ),
     paired=False,
     self_value=0.0,
@@ -104,7 +104,7 @@ def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
     remark=_no_near_rows_note,
 )
 def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
-    """Difference between the two uniformities: how evenly the rows fill their space.
+    """Difference between the two uniformities, which measure how evenly rows fill their space.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def uniformity_difference(a: Uniformity, b: Uniformity) -> float:
     cost="n^2 d",
     formula="| feature_split(X) - feature_split(Y) |",
     reference="Raju 2026",
-    caveats=(_COARSE, "Random halves: pass a seed to get the same number again."),
+    caveats=(_COARSE, "Halves are random: pass a seed to get a reproducible number."),
     paired=False,
     self_value=0.0,
 )

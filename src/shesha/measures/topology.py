@@ -24,7 +24,7 @@ FAMILY = "topology"
     cost="n^2 d",
     formula="1e6 max_t exp(-2 (t + 1/t)) |h_X(t) - h_Y(t)|, h(t) = mean_i exp(-t lambda_i) of the k-NN graph Laplacian",
     reference="Tsitsulin et al. 2020",
-    caveats=("Rows need not correspond: two independent samples of one distribution come out close.",),
+    caveats=("Rows need not correspond: two independent samples of one distribution are close.",),
     paired=False,
     self_value=0.0,
     groups=("ReSi",),
@@ -61,14 +61,14 @@ def imd(a: HeatTrace, b: HeatTrace, *, k: int = 5) -> float:
     cost="more",
     formula="mean length of the H1 bars of [[0, r_X], [r_X, min(r_X, r_Y)]] and of X, Y swapped, over subsets of rows",
     reference="Barannikov et al. 2022",
-    caveats=("Seconds per pair.", "Grows with the size of the subsets: compare equal ones only."),
+    caveats=("Seconds per pair.", "It grows with the size of the subsets: compare equal sizes only."),
     self_value=0.0,
     groups=("ReSi",),
 )
 def rtd(
     a: DistanceSubsets, b: DistanceSubsets, *, n_subsets: int = 10, subset_size: int = 500, seed: Seed = None
 ) -> float:
-    """Representation topology divergence: where clusters and loops of the two differ, over all scales.
+    """Representation topology divergence: differences of clusters and loops, over all scales.
 
     The published code computes the barcode of 2 m points; the same lengths follow from m (see
     `shesha.kernels.cross_barcode`).

@@ -18,13 +18,13 @@ from shesha.views import Representation, View
 
 @dataclass(frozen=True)
 class Rows(View):
-    """The matrix itself."""
+    """A view that is the matrix itself."""
 
     rows: NDArray[np.float64]
 
     @classmethod
     def build(cls, source: Representation) -> Self:
-        """Take the matrix as it is."""
+        """Store the matrix unchanged."""
         return cls(source.rows)
 
     @property
@@ -39,30 +39,30 @@ class Rows(View):
 
 @dataclass(frozen=True)
 class PlainMeasure(Measure):
-    """A function f(X, Y) -> float of one's own that carries no mark."""
+    """A user function f(X, Y) -> float without a mark."""
 
     place: str = field(default="", repr=False)
-    """Where other processes find it, as module:name; empty where they cannot."""
+    """Import path for other processes, as module:name; empty if there is none."""
 
     def compare_views(self, a: View, b: View) -> float:
-        """Call the function with two matrices; whatever it does to them, it does to copies."""
+        """Call the function with copies of two matrices, so that it cannot change the originals."""
         assert isinstance(a, Rows) and isinstance(b, Rows)
         return check.real_number(self.function(a.rows.copy(), b.rows.copy()), f"the value of {self.name}")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The function is called as it is."""
+        """Return the measure itself."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the function's place."""
+        """Pickle the function's import path."""
         if not self.place:
             raise TypeError(f"measure must be a function in a module to go to another process, got {self.name}")
         return import_measure, (self.place,)
 
 
 def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
-    """Return a function as a measure: higher is taken as closer, and nothing else is known of it."""
+    """Return a function as a measure, whose higher values count as closer, without declared properties."""
     called = name or getattr(function, "__name__", type(function).__name__)
     found = place or _place(function)
     return PlainMeasure(

@@ -1,4 +1,4 @@
-"""Sums over rows that need not fit the memory, and the views that linear measures take of them."""
+"""Sums over rows that may not fit in memory, and views of them for linear measures."""
 
 from shesha.moments.accumulator import compact_parts, leave_one_out
 from shesha.moments.layer_moments import LayerMoments

@@ -21,12 +21,12 @@ from shesha.support.arrays import namespace, stays, to_host
 
 MOST_PARTS, FEWEST_PARTS = 64, 8
 _FIRST_PART = 64
-"""Rows of a part at first: when there are too many parts, neighbours are merged and parts become twice as long."""
+"""Initial number of rows of a part; if there are too many parts, neighbours are merged and the length doubles."""
 
 
 @dataclass
 class Accumulator:
-    """Parts of a stream, the part that grows, and rows that do not fill a panel yet."""
+    """The finished parts of a stream, the current part, and rows that do not fill a panel yet."""
 
     widths: tuple[int, ...]
     pairs: Pairs
@@ -38,12 +38,12 @@ class Accumulator:
 
     @property
     def n_rows(self) -> int:
-        """Rows in all, those that are pending included."""
+        """Total number of rows, including pending ones."""
         whole = [*self.parts, *([] if self.current is None else [self.current])]
         return sum(part.n_rows for part in whole) + self.n_pending
 
     def add(self, sides: Sequence[Any]) -> None:
-        """Take a batch: matrices of equal length. An entry that is not finite ends it before the panel that has it."""
+        """Add a batch of matrices of equal length; stop before a panel with an entry that is not finite."""
         n, start = int(sides[0].shape[0]), 0
         if not self.n_rows:
             self._require_memory()
@@ -66,7 +66,7 @@ class Accumulator:
             start += count * size
 
     def flushed_parts(self) -> list[Sums]:
-        """All parts, rows that are pending included; the accumulator stays as it is."""
+        """All parts, including pending rows; the accumulator is unchanged."""
         found = list(self.parts)
         last = [one for one in (self.current, self._sum_pending()) if one is not None]
         return [*found, merge_all(last)] if last else found
@@ -75,7 +75,7 @@ class Accumulator:
         return sum_panel(self.join_pending(), self.pairs) if self.n_pending else None
 
     def join_pending(self) -> list[Any]:
-        """Rows that do not fill a panel yet, each side in one piece."""
+        """Rows that do not fill a panel yet, as one matrix per side."""
         if len(self.pending) == 1:
             return list(self.pending[0])
         return [concatenate(column) for column in zip(*self.pending, strict=True)]
@@ -122,7 +122,7 @@ class Accumulator:
 
 
 def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
-    """Merge neighbours until there are at most so many parts."""
+    """Merge neighbouring parts until there are at most this many."""
     found = list(parts)
     while len(found) > most:
         found = _merge_neighbours(found)
@@ -130,7 +130,7 @@ def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
 
 
 def leave_one_out(parts: Sequence[Sums], others: Sums | None = None) -> Iterator[Sums]:
-    """For each part, the sums of all the others: by halving, since subtracting would cost digits."""
+    """For each part, the sums of all others, by halving because subtraction would lose precision."""
     if len(parts) == 1:
         assert others is not None
         yield others
@@ -156,7 +156,7 @@ def _copy(rows: Any) -> Any:
 
 
 def concatenate(blocks: Sequence[Any]) -> Any:
-    """Put rows one after another: arrays of NumPy, of one device, or sparse."""
+    """Concatenate rows: NumPy arrays, arrays on one device, or sparse matrices."""
     first = blocks[0]
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks)

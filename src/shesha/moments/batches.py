@@ -12,7 +12,7 @@ from shesha.support.arrays import is_numpy, namespace, stays, to_host
 
 
 def batch_sides(batch: Any) -> list[Any]:
-    """Return the matrices of a batch, as loaders hand it out: a tuple, a list, or a mapping of columns."""
+    """Return the matrices of a batch from a loader: a tuple, a list, or a mapping of columns."""
     if isinstance(batch, Mapping):
         return list(batch.values())
     if isinstance(batch, tuple | list):
@@ -21,7 +21,7 @@ def batch_sides(batch: Any) -> list[Any]:
 
 
 def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int] | None) -> list[Any]:
-    """Return the sides as matrices of numbers, where they lie.
+    """Return the sides as matrices of numbers on their devices.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
     for place, (side, name) in enumerate(zip(found, names, strict=True)):
         if widths is not None and side.shape[1] != widths[place]:
             raise ValueError(
-                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}: nothing of "
-                "this batch was counted"
+                f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}: this batch "
+                "was not counted"
             )
         if side.shape[0] != found[0].shape[0]:
             raise ValueError(
-                f"{name} must have as many rows as {names[0]} ({found[0].shape[0]}), got {side.shape[0]}: nothing of "
-                "this batch was counted"
+                f"{name} must have as many rows as {names[0]} ({found[0].shape[0]}), got {side.shape[0]}: this batch "
+                "was not counted"
             )
     return found
 
@@ -52,12 +52,12 @@ def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -
             rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
             raise ValueError(
                 f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
-                f"that begins at row {first_row:,}: nothing of this batch was counted"
+                f"that begins at row {first_row:,}: this batch was not counted"
             )
 
 
 def storage_rounding(side: Any) -> float:
-    """Relative rounding of the numbers of a matrix as they came."""
+    """Relative rounding error of a matrix in its input type."""
     kind = str(side.dtype).rpartition(".")[2]
     return {"float16": 2.0**-10, "float32": 2.0**-23, "bfloat16": 2.0**-23}.get(kind, 2.0**-52)
 

@@ -13,11 +13,11 @@ from shesha.moments.sums import Sums, merge_all
 from shesha.support.optional import require
 
 _TOGETHER = 8
-"""Lists of parts that are joined at once."""
+"""Number of lists of parts that are joined at once."""
 
 
 def sum_dask(sides: Sequence[Any], pairs: Pairs) -> list[Sums]:
-    """Return the parts of all rows, in their order, computed on the user's scheduler.
+    """Return the parts of all rows in order, computed on the user's scheduler.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def sum_dask(sides: Sequence[Any], pairs: Pairs) -> list[Sums]:
 
 
 def _align(sides: Sequence[Any]) -> list[Any]:
-    """Cut all sides at every row where a chunk of any of them ends; a row stays in one chunk."""
+    """Divide all sides at every chunk boundary of any side; a row stays in one chunk."""
     ends = sorted({int(end) for side in sides for end in np.cumsum(side.chunks[0])})
     rows = tuple(int(length) for length in np.diff(ends, prepend=0) if length)
     return [side.rechunk({0: rows, 1: -1}) for side in sides]

@@ -1,4 +1,4 @@
-"""Sums for every pair of layers of two models, from one pass over batches of their activations."""
+"""Sums for all pairs of layers of two models, from one pass over batches of their activations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shesha.moments.sums import Meeting, Sums, join_blocks
 from shesha.support import memory as memory
 
 _PANEL_ROWS = 1024
-"""Rows that are summed at once: enough of them to outweigh the sums that they are added to."""
+"""Rows that are summed at once, enough that adding to the sums costs little."""
 Layers = Mapping[str, Any]
 
 
 class LayerMoments:
-    """Means and products of the layers of two models: of each layer with itself, and with each of the other model.
+    """Means and products of the layers of two models: each layer with itself and with each layer of the other model.
 
     Activations are summed batch by batch and never kept. `shesha.compare_layers` takes the moments in place of the
     layers, for measures that are functions of means and products, such as CKA and CCA. Memory: 8 bytes for each pair of
@@ -47,7 +47,7 @@ class LayerMoments:
         self._pending: list[list[Any]] = []
         self._n_pending = 0
         self.precisions: list[float] = []
-        """Relative rounding of each layer as it came: those of the first model, then those of the second."""
+        """Relative rounding error of each layer in its input type: layers of the first model, then of the second."""
 
     def update(self, first: Layers, second: Layers) -> None:
         """Add a batch: row i of every layer is the same input.
@@ -125,13 +125,11 @@ class LayerMoments:
     @staticmethod
     def _require_memory(widths: list[int], n_first: int) -> None:
         need = grid_bytes(widths[:n_first], widths[n_first:])
-        memory.require(
-            need, f"sums of {n_first} x {len(widths) - n_first} pairs of layers", "take fewer layers at once"
-        )
+        memory.require(need, f"sums of {n_first} x {len(widths) - n_first} pairs of layers", "use fewer layers at once")
 
 
 def grid_bytes(first: list[int], second: list[int]) -> int:
-    """Memory of the sums of all pairs of layers of these widths, and of a panel of rows."""
+    """Memory for the sums of all pairs of layers of these widths, and for a panel of rows."""
     return 8 * (
         sum(first) * sum(second)
         + 2 * sum(width**2 for width in (*first, *second))
@@ -140,7 +138,7 @@ def grid_bytes(first: list[int], second: list[int]) -> int:
 
 
 def _absorb(sums: Sums, panels: list[Panel]) -> Sums:
-    """Add panels to sums whose blocks are overwritten: a copy of all would take twice the memory."""
+    """Add panels to sums in place, because a copy would need twice the memory."""
     n = int(panels[0].z.shape[0])
     sides = list(parallel(Panel.sums, panels))
     meetings = [Meeting.build(a, b, sums.n_rows, n) for a, b in zip(sums.sides, sides, strict=True)]

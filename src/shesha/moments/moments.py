@@ -1,4 +1,4 @@
-"""Exact sums over the rows of representations that need not fit the memory, for linear measures."""
+"""Exact sums over the rows of representations that may not fit in memory, for linear measures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shesha.support.types import Matrix, Vector
 
 
 class Moments:
-    """Counts, means and products of rows, added up batch by batch.
+    """Counts, means and products of rows, accumulated batch by batch.
 
     They hold what linear measures need of two representations of any number of rows: `shesha.compare` takes them in
     place of the arrays. Sums are in double precision, about means that move with the data, so that an offset costs no
@@ -60,7 +60,7 @@ class Moments:
         self._precisions = [0.0] * len(found)
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
-        """Add a batch: row i of each is the same input.
+        """Add a batch in which row i of each matrix is the same input.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Moments:
         if not checked:
             require_finite(sides, self.names, len(self))
         if self._named_rows not in (None, rows is not None):
-            raise ValueError("rows must be given for every batch or for none, got a batch of the other kind")
+            raise ValueError("rows must be given for every batch or for none, got both kinds of batches")
         if rows is not None:
             kept, codes = self._register.new_rows(rows, n)
             sides = [side[kept] for side in sides] if len(kept) < n else sides
@@ -101,7 +101,7 @@ class Moments:
             self._register.count(codes, n)
 
     def merge(self, other: Moments) -> Moments:
-        """Return the moments of the rows of both, which stay as they are.
+        """Return the moments of the rows of both, which are unchanged.
 
         Merging is associative and commutative up to rounding.
 
@@ -129,7 +129,7 @@ class Moments:
         return found
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
-        """Take over consecutive parts that were summed elsewhere."""
+        """Add consecutive parts that were summed elsewhere."""
         self._state = Accumulator(like.widths, like.pairs, compact_parts(parts, MOST_PARTS))
         self._state.part_rows = max(self._state.part_rows, *(part.n_rows for part in self._state.parts))
 
@@ -140,7 +140,7 @@ class Moments:
         names: Sequence[str] = ("X", "Y"),
         state: str | os.PathLike[str] | None = None,
     ) -> Moments:
-        """Count all rows of two representations, or of a stream of batches, in one pass.
+        """Sum over all rows of two representations, or of a stream of batches, in one pass.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Moments:
         return count_sides(fresh, sources, state)
 
     def add_unchecked(self, sides: list[Any]) -> None:
-        """Add rows whose entries are looked at while they are summed."""
+        """Add rows whose entries are checked while they are summed."""
         before = len(self)
         try:
             self._add(sides, None, checked=True)
@@ -179,11 +179,11 @@ class Moments:
             raise
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the moments to an .npz file, whole or not at all; `load` reads it."""
+        """Write the moments to an .npz file atomically; `load` reads it."""
         self.save_with_source(path, [])
 
     def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
-        """Write the moments, and say of which data they are."""
+        """Write the moments with an identification of their data."""
         if self._state is None:
             raise ValueError("moments must hold at least one row to be saved, got none")
         header = {
@@ -207,7 +207,7 @@ class Moments:
 
     @classmethod
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Moments, dict[str, Any]]:
-        """Read moments, and what else was saved with them."""
+        """Read moments, and the values that were saved with them."""
         state, header, register = files.load(path)
         found = cls(header["names"])
         found._state, found._register, found._named_rows = state, register, header["named_rows"]
@@ -225,21 +225,21 @@ class Moments:
 
     @property
     def n_repeated(self) -> int:
-        """Rows that were left out because their identifier had been counted."""
+        """Number of rows that were left out because their identifier had been counted."""
         return self._register.n_repeated
 
     def parts(self) -> list[Sums]:
-        """Sums over consecutive stretches of the rows; the jackknife leaves out one after another."""
+        """Sums over consecutive stretches of the rows, each of which the jackknife leaves out in turn."""
         if self._state is None:
             raise ValueError("moments must hold at least one row, got none: update them first")
         return self._state.flushed_parts()
 
     def precision(self, place: int) -> float:
-        """Relative rounding of the numbers as they came, the coarsest of all batches."""
+        """Relative rounding error of the input, the largest of all batches."""
         return self._precisions[place] or float(np.finfo(np.float64).eps)
 
     def side(self, name: str) -> SummedRepresentation:
-        """Return one representation, of which `shesha.descriptors` tell the effective rank and its like."""
+        """Return one representation, for use with `shesha.descriptors` such as the effective rank."""
         place = self._place(name)
         return SummedRepresentation(merge_all(self.parts()), place, self.precision(place))
 
@@ -248,7 +248,7 @@ class Moments:
         return merge_all(self.parts()).sides[self._place(name)].mean
 
     def covariance(self, name: str, other: str | None = None) -> Matrix:
-        """Return the covariances of the features of one representation, or with those of another (divided by n - 1)."""
+        """Return the covariances of the features of one representation, or of two (divided by n - 1)."""
         first, second = self._place(name), self._place(name if other is None else other)
         sums = merge_all(self.parts())
         if sums.n_rows < 2:
@@ -262,11 +262,11 @@ class Moments:
         return self.names.index(name)
 
     def note_precision(self, sides: Sequence[Any]) -> None:
-        """Keep the coarsest rounding of the numbers as they came."""
+        """Update the largest relative rounding error of the input."""
         for place, side in enumerate(sides):
             self._precisions[place] = max(self._precisions[place], storage_rounding(side))
 
     def __repr__(self) -> str:
-        """Print what has been counted."""
+        """Print a summary."""
         widths = " and ".join(f"{name} ({width:,})" for name, width in zip(self.names, self.widths, strict=False))
         return f"Moments of {len(self):,} rows" + (f": {widths} features" if widths else "")

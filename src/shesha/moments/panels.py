@@ -15,28 +15,28 @@ from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squa
 from shesha.support.types import Array, Matrix, Vector
 
 _ENTRIES = 1 << 21
-"""Numbers of a panel: 16 MB in double precision."""
+"""Number of values in a panel: 16 MB in double precision."""
 _PILOT_ROWS = 32
-"""Rows whose mean a panel is moved to before its products: near enough to its own mean to cost no digits."""
+"""Rows whose mean is subtracted before products, close enough to the panel's mean to lose no precision."""
 _SAFE = 2.0**400
-"""Squared lengths beyond this, or below its inverse, are counted in another unit."""
+"""Squared lengths above this, or below its inverse, are computed in another unit."""
 Pairs = Collection[tuple[int, int]]
 
 
 def panel_rows(widths: Sequence[int]) -> int:
-    """How many rows a panel has: a power of two, and enough of them to outweigh the sums that they are added to."""
+    """Return the number of rows of a panel: a power of two, large enough that adding to the sums costs little."""
     width = sum(widths) + len(widths)
     rows = max(_ENTRIES // width, width // 2, 64)
     return 1 << (int(rows).bit_length() - 1)
 
 
 def all_pairs(n_sides: int) -> list[tuple[int, int]]:
-    """Every side with every later one."""
+    """All pairs of a side with itself or a later one."""
     return list(combinations(range(n_sides), 2))
 
 
 def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
-    """Sums over some rows: matrices of equal length, of NumPy, sparse, or on a device, where products are made.
+    """Sums over some rows of equally long matrices: NumPy, sparse, or on a device, which then computes the products.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
 
 @dataclass(frozen=True)
 class Panel:
-    """Rows about a pilot row, with their squared lengths as a last column, both about their means or nearly so."""
+    """Rows minus a pilot row, with squared lengths as a last column, both approximately centred."""
 
     z: Any
     pilot: Vector
@@ -60,7 +60,7 @@ class Panel:
 
     @classmethod
     def build(cls, side: Any) -> Panel:
-        """Take some rows of one representation."""
+        """Prepare some rows of one representation."""
         rows = _as_array(side)
         z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
         ones = like_array(np.ones(z.shape[0]), z)
@@ -125,7 +125,7 @@ def _pilot_row(rows: Array) -> Vector:
 
 
 def _is_safe(lengths: Vector) -> bool:
-    """Whether squares of the squared lengths stay within the range of doubles."""
+    """Return whether squares of the squared lengths stay within the range of doubles."""
     top = float(lengths.max())
     return top == 0 or 1 / _SAFE < top < _SAFE
 

@@ -23,7 +23,7 @@ State = str | os.PathLike[str] | None
 
 
 def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
-    """Count the rows of arrays and files, a stretch at a time."""
+    """Sum over the rows of arrays and files, in stretches."""
     sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
     check_batch([side[:0] for side in sides], fresh.names, None)
     first, second = sides[0].shape[0], sides[1].shape[0]
@@ -36,7 +36,7 @@ def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments
 
 
 def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
-    """Count the batches of a loader or a generator."""
+    """Sum over the batches of a loader or a generator."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
@@ -48,9 +48,9 @@ def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moment
 
 
 def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
-    """Count the rows of Dask arrays on their workers."""
+    """Sum over the rows of Dask arrays on their workers."""
     if state is not None:
-        raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps what is done")
+        raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
     pairs = all_pairs(len(sources))
     parts = sum_dask(sources, pairs)
     fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
@@ -63,7 +63,7 @@ def _resume(fresh: Moments, state: State, source: list[Any]) -> Moments:
         return fresh
     found, header = Moments.load_with_header(state)
     if header.get("source") != source or found.names != fresh.names:
-        raise ValueError(f"state must be of the same data, got {state}, which is of other data: name another file")
+        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
     return found
 
 

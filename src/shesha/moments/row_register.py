@@ -20,7 +20,7 @@ class RowRegister:
     n_repeated: int = 0
 
     def new_rows(self, ids: ArrayLike, n_rows: int) -> tuple[Index, Index]:
-        """Return which rows of a batch have not been counted, and the codes of these.
+        """Return which rows of a batch have not been counted, and their codes.
 
         Raises
         ------
@@ -37,15 +37,15 @@ class RowRegister:
         return kept, codes[kept]
 
     def count(self, codes: Index, n_rows: int) -> None:
-        """Note that rows of these codes have been counted, out of a batch of so many rows."""
+        """Record that rows with these codes were counted, from a batch of this many rows."""
         self.seen = np.union1d(self.seen, codes)
         self.n_repeated += n_rows - len(codes)
 
     def join(self, other: RowRegister) -> RowRegister:
-        """Return what both have counted; rows that both have are refused, since sums cannot be taken apart."""
+        """Return the union of both registers; refuse common rows, because sums cannot be separated."""
         shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
         if len(shared):
-            raise ValueError(f"rows must have been counted once, got {len(shared):,} that both moments hold")
+            raise ValueError(f"rows must be counted once, got {len(shared):,} rows that both moments contain")
         return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
 
     def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -19,16 +19,16 @@ from shesha.support.progress import track
 
 Item = TypeVar("Item")
 _PANELS = 16
-"""Panels that are read together."""
+"""Number of panels that are read together."""
 
 
 def is_dask(side: Any) -> bool:
-    """Whether a side is an array of Dask."""
+    """Return whether a side is a Dask array."""
     return hasattr(side, "__dask_graph__") and hasattr(side, "to_delayed")
 
 
 def open_side(side: Any, name: str) -> Any:
-    """Return something of which rows can be sliced: a file is opened, an array is left where it is."""
+    """Return an object whose rows can be sliced: an opened file, or the array itself."""
     if isinstance(side, str | os.PathLike):
         return open_matrix(side)
     if hasattr(side, "tocsr"):
@@ -42,7 +42,7 @@ def open_side(side: Any, name: str) -> Any:
 
 
 def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
-    """Yield some rows of all sides at a time, from a row on; the next ones are read meanwhile."""
+    """Yield stretches of rows of all sides from a given row on, reading the next ones in the background."""
     n = sides[0].shape[0]
     step = _PANELS * panel_rows([side.shape[1] for side in sides])
     starts = range(start, n, step)
@@ -51,7 +51,7 @@ def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
 
 
 def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
-    """Yield the batches of a stream, without the rows that were counted before."""
+    """Yield the batches of a stream, without the rows that were already counted."""
     for batch in batches:
         sides = batch_sides(batch)
         if n_skipped:
@@ -63,7 +63,7 @@ def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
 
 
 def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
-    """Identify the data of a state by shapes, kinds, files and their age, so it is never continued with other data."""
+    """Identify data by shapes, types, files and their times, so that a state is never resumed with other data."""
     return [] if sides is None else [_describe_side(side) for side in sides]
 
 
@@ -79,7 +79,7 @@ def _describe_side(side: Any) -> list[Any]:
 
 
 def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items, and make the next one in a thread while the last one is used."""
+    """Yield the items, and prepare the next one in a thread."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead = pool.submit(lambda: list(islice(items, 1)))
         while found := ahead.result():

@@ -21,11 +21,11 @@ FORMAT = "shesha moments 1"
 
 
 class DamagedStateError(ValueError):
-    """A file that holds no moments, or not all of them."""
+    """Raised if a file does not hold complete moments."""
 
 
 def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, Any], register: RowRegister) -> None:
-    """Write everything that is needed to go on."""
+    """Write everything that is needed to resume."""
     arrays: dict[str, Array] = {"rows": register.seen}
     for place, part in enumerate([*state.parts, *([] if state.current is None else [state.current])]):
         arrays |= _part_arrays(f"part {place}", part)
@@ -49,7 +49,7 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
 
 
 def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], RowRegister]:
-    """Read what `save` wrote.
+    """Read a file that `save` wrote.
 
     Raises
     ------
@@ -67,8 +67,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
         raise
     except (KeyError, TypeError, ValueError, EOFError, IndexError, AttributeError, zipfile.BadZipFile) as error:
         raise DamagedStateError(
-            f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another kind: "
-            "count the rows again"
+            f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another "
+            "kind: compute them again"
         ) from error
 
 

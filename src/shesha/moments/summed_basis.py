@@ -15,18 +15,18 @@ from shesha.views import Basis
 if TYPE_CHECKING:
     from shesha.moments.views import SummedRepresentation
 
-NEEDS_ROWS = "needs the rows, got sums over them: compare the arrays themselves, or a sample of their rows"
+NEEDS_ROWS = "needs rows, got sums over rows: compare the arrays themselves, or a sample of their rows"
 
 
 class SummedBasis(Basis):
-    """Directions in sample space, of which only inner products with those of another are known."""
+    """Directions in sample space, known only through inner products with those of another representation."""
 
     sums: Sums
     index: int
     axes: Matrix
-    """Orthonormal coordinates of the directions (columns) among the features, divided by the singular values."""
+    """Orthonormal coordinates of the directions (columns) in feature space, divided by the singular values."""
     constant: Vector | None
-    """Share of the constant direction in each direction, where the columns are not centred."""
+    """Component of each direction along the constant direction, if the columns are not centred."""
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
@@ -46,7 +46,7 @@ class SummedBasis(Basis):
 
     @property
     def directions(self) -> Matrix:
-        """They are as long as there are rows."""
+        """Length of the directions: the number of rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     @property
@@ -72,7 +72,7 @@ class SummedBasis(Basis):
         return SummedBasis(**{name: self.__dict__[name] for name in names}, **kept)
 
     def overlap(self, other: Basis) -> Matrix:
-        """Cosines between the directions of the two."""
+        """Return the cosines between the directions of the two."""
         assert isinstance(other, SummedBasis)
         return self.cached_with(other, "overlap", lambda: self._overlap(other))
 
@@ -104,13 +104,13 @@ def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Ma
 
 
 def _storage_rounding(squared_norm: float, source: SummedRepresentation, d: int) -> float:
-    """Singular values that rounding of the numbers as they were stored gives alone."""
+    """Singular values that the rounding of stored numbers alone would give."""
     typical = sqrt(squared_norm / (source.n_rows * d))
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 
 
 def _uncentred_directions(source: SummedRepresentation) -> dict[str, Any]:
-    """Directions of the columns as they are.
+    """Directions of the uncentred columns.
 
     Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the
     mean row gives, made orthogonal to those.

@@ -1,4 +1,4 @@
-"""Counts, means and products of the rows of several representations, which add up exactly over batches.
+"""Counts, means and products of the rows of several representations, which can be added over batches.
 
 Each row is looked at as z = (x - m, |x - m|^2), with m the mean row: products of z hold everything that linear
 measures need, those of the squared lengths for the unbiased estimators. Two batches are merged by the pairwise update
@@ -16,12 +16,12 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 _ROWS_AT_ONCE = 256
-"""Rows of an outer product that are made at once, to save memory."""
+"""Number of rows of an outer product per step, to save memory."""
 
 
 @dataclass(frozen=True)
 class SideSums:
-    """What is known of one representation: its mean row, and the products of its centred rows.
+    """Sums of one representation: its mean row, and the products of its centred rows.
 
     The mean row is origin + unit * offset. The origin is near the data, so that the offset has digits where the
     features are far from zero.
@@ -30,9 +30,9 @@ class SideSums:
     origin: Vector
     offset: Vector
     unit: float
-    """Power of two in which offset and products are counted: 1 unless squares would leave the range of doubles."""
+    """Power of two that is the unit of offset and products: 1 unless squares would leave the range of doubles."""
     products: Matrix
-    """(d + 1) x (d + 1), of the centred features and the centred squared length, in this order."""
+    """Products of the centred features and then the centred squared length: (d + 1) x (d + 1)."""
 
     @property
     def n_features(self) -> int:
@@ -70,7 +70,7 @@ class Sums:
         return sum(side.products.nbytes for side in self.sides) + sum(block.nbytes for block in self.cross.values())
 
     def cross_products(self, first: int, second: int) -> Matrix:
-        """Products of z of two sides, in either order; of a side with itself, its own."""
+        """Products of z of two sides, in either order, or of a side with itself."""
         if first == second:
             return self.sides[first].products
         found = self.cross.get((first, second))
@@ -81,12 +81,12 @@ class Sums:
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
 
     def replace_cross(self, block: Matrix) -> Sums:
-        """Two sides with other products of one with the other."""
+        """Return two sides with new cross-products."""
         return replace(self, cross={(0, 1): block})
 
 
 def merge(first: Sums, second: Sums) -> Sums:
-    """Sums over the rows of both."""
+    """Return the sums over the rows of both."""
     meetings = [
         Meeting.build(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)
     ]
@@ -100,12 +100,12 @@ def merge(first: Sums, second: Sums) -> Sums:
 
 @dataclass(frozen=True)
 class Meeting:
-    """How the sums of one side over two sets of rows are put together: what each must be moved and scaled by."""
+    """The shifts and scales that combine the sums of one side over two sets of rows."""
 
     weight: float
     unit: float
     ratios: tuple[float, float]
-    """Each unit, in the common one."""
+    """Each unit, in terms of the common unit."""
     moves: tuple[Vector, Vector]
     """From the common mean row to each mean row."""
     step: Vector
@@ -150,7 +150,7 @@ def merge_all(parts: Sequence[Sums]) -> Sums:
 
 
 def _rescale(block: Matrix, row: float, column: float) -> None:
-    """Count z in other units, in place; its last entry is a square."""
+    """Change the unit of z in place; its last entry is a square."""
     if row == 1 and column == 1:
         return
     block *= row * column
@@ -159,6 +159,6 @@ def _rescale(block: Matrix, row: float, column: float) -> None:
 
 
 def shift_means(block: Matrix, first: Vector, second: Vector) -> None:
-    """Move both mean rows, in place: |x + s|^2 is |x|^2 + 2 s'x and a constant, which centring takes."""
+    """Shift both mean rows in place: |x + s|^2 is |x|^2 + 2 s'x plus a constant, which centring removes."""
     block[-1] += 2 * (first @ block[:-1])
     block[:, -1] += 2 * (block[:, :-1] @ second)

@@ -17,11 +17,11 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
-"""A squared norm below this share of its parts is rounding."""
+"""A squared norm below this share of its parts is a rounding error."""
 
 
 class SummedRepresentation(Representation):
-    """One side of sums over rows, with the views that sums suffice for."""
+    """One side of sums over rows, with the views for which sums suffice."""
 
     def __init__(self, sums: Sums, index: int, precision: float) -> None:
         super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)
@@ -29,16 +29,16 @@ class SummedRepresentation(Representation):
 
     @property
     def side(self) -> SideSums:
-        """The sums of this representation alone."""
+        """Return the sums of this representation alone."""
         return self.sums.sides[self.index]
 
     @property
     def rows(self) -> Matrix:
-        """There are none."""
+        """Return None, because there are no rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     def view(self, kind: type[Any], **options: Any) -> Any:
-        """Return the view, made of the sums.
+        """Return the view, computed from the sums.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class SummedRepresentation(Representation):
 
 
 class SummedGram(Gram):
-    """The centred linear kernel matrix of unit norm, of which only inner products are known."""
+    """The centred linear kernel matrix of unit norm, known only through inner products."""
 
     def __init__(self, source: SummedRepresentation, unbiased: bool) -> None:
         self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
@@ -79,7 +79,7 @@ class SummedGram(Gram):
     def from_sums(
         cls, source: SummedRepresentation, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
     ) -> SummedGram:
-        """Make it, if the kernel is linear."""
+        """Build the view, if the kernel is linear."""
         if kernel != "linear" or sampled:
             raise NotEstimable(NEEDS_ROWS)
         if unbiased and source.n_rows < 4:
@@ -87,7 +87,7 @@ class SummedGram(Gram):
         return cls(source, unbiased)
 
     def inner(self, other: Gram) -> float:
-        """Inner product with another of the same rows: 1 for equal ones."""
+        """Inner product with another view of the same rows: 1 for equal views."""
         assert isinstance(other, SummedGram)
         return self._raw_inner(other) / (self.norm * other.norm)
 
@@ -107,7 +107,7 @@ class SummedGram(Gram):
 
 
 class SummedFeatures(Features):
-    """Features of which only norms and products with those of another are known."""
+    """Features, known only through norms and products with those of another representation."""
 
     sums: Sums
     index: int
@@ -121,7 +121,7 @@ class SummedFeatures(Features):
 
     @property
     def rows(self) -> Matrix:
-        """There are none."""
+        """Return None, because there are no rows."""
         raise NotEstimable(NEEDS_ROWS)
 
     @property
@@ -146,7 +146,7 @@ class SummedFeatures(Features):
 
     @property
     def constant_columns(self) -> Index:
-        """Columns of equal entries."""
+        """Constant columns."""
         return self._deviations[1]
 
     def correlations(self, other: Features) -> Matrix:
@@ -179,7 +179,7 @@ def _spectrum(source: SummedRepresentation) -> Spectrum:
 
 
 def _variances(source: SummedRepresentation) -> Variances:
-    """Variances with what their correction for few rows or columns needs, but for sums over single entries."""
+    """Variances with the sums that their correction for few rows or columns needs, except sums over single entries."""
     side, shares = source.side, _spectrum(source).variances
     total = side.squared_norm
     lengths = float(side.products[-1, -1]) + total**2 / source.n_rows

@@ -51,7 +51,7 @@ class AreaOptions:
         return Halves.build(n_trials, self.how, self.n_splits, self.n_blocks, spawn(self.seed, 1))
 
     def neurons(self, n: int) -> list[Index]:
-        """Which neurons are scored: all, or several random draws of a given number."""
+        """Return the neurons to score: all, or several random draws of a given number."""
         if self.n_neurons is None or self.n_neurons == n:
             return [np.arange(n)]
         rng = spawn(self.seed, 2)

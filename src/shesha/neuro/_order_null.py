@@ -1,4 +1,4 @@
-"""The null distribution of a score of trials, from other orders of the trials."""
+"""The null distribution of a score of trials, from permutations of their order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Orders:
             return cls((np.arange(n_trials),), "", check.fraction(alpha, "alpha", closed=False), number(seed))
         if (null == "stretches") != (block_length is not None):
             got = "none" if block_length is None else f"null={null!r}"
-            raise ValueError(f"block_length must come with null='stretches', and only then, got {got}")
+            raise ValueError(f"block_length must be given with null='stretches' and only then, got {got}")
         blocks = align_labels(of, blocks, "blocks")
         design: Design = {"blocks": blocks, "shift": null == "shift", "block_length": block_length}
         drawn, text = draw_permutations(n_trials, n_permutations, alpha, design=design, seed=seed)
@@ -110,7 +110,7 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
 
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:
-    """Score every order."""
+    """Score every permutation."""
     # The products of a single order are small: threads would wait for each other.
     with single_threaded_blas():
         return np.array([score(order) for order in orders.orders])

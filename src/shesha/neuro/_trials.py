@@ -27,7 +27,7 @@ class Trials:
     """Responses of neurons in trials, in the order in which they were recorded."""
 
     values: Array
-    """Of shape (n_trials, n_neurons), or (n_trials, n_neurons, n_times); float64."""
+    """Responses of shape (n_trials, n_neurons) or (n_trials, n_neurons, n_times), float64."""
     codes: Labels
     """Number of the condition of each trial; -1 for a trial that is left out."""
     names: tuple[str, ...]
@@ -125,5 +125,5 @@ def _conditions_from_coordinates(X: Any, conditions: Any, name: str) -> Any:
     found = [coordinate_values(X, one, name) for one in named]
     for one, (axis, _) in zip(named, found, strict=True):
         if axis != X.dims[0]:
-            raise ValueError(f"conditions must lie along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
+            raise ValueError(f"conditions must be along the axis {X.dims[0]!r}, got {one!r} along {axis!r}")
     return found[0][1] if isinstance(conditions, str) else np.column_stack([values.astype(str) for _, values in found])

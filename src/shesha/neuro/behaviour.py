@@ -91,7 +91,7 @@ def check_outcome(outcome: ArrayLike, n_trials: int, name: str = "outcome") -> V
 
 
 def _ranks(values: Vector) -> Vector:
-    """Centred ranks of unit length, NaN where all are equal."""
+    """Centred ranks of unit length; NaN if all are equal."""
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = float(np.linalg.norm(ranks))

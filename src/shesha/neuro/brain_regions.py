@@ -43,7 +43,7 @@ def allen_areas() -> dict[str, Area]:
 
 
 def brain_region(area: str) -> str:
-    """Region of the paper's appendix 13.6; Other for areas that it does not name.
+    """Region in the paper's appendix 13.6; 'Other' for areas that it does not name.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def brain_region(area: str) -> str:
 
 
 def brain_division(area: str) -> str:
-    """Division of the brain in the Allen atlas; Other for an unknown acronym.
+    """Division of the brain in the Allen atlas; 'Other' for an unknown acronym.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def tertiles(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> Tertiles:
-    """Cosines between the mean responses of the thirds of a session, to see when it drifts.
+    """Cosines between the mean responses of the thirds of a session, which show when it drifts.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def tertiles(
         orders.summarise("early to middle", both[:, 0], trials, closer="lower", **told),
         orders.summarise("middle to late", both[:, 1], trials, closer="lower", **told),
         orders.summarise(
-            "early to middle less middle to late", both[:, 0] - both[:, 1], trials, closer="either", **told
+            "early to middle minus middle to late", both[:, 0] - both[:, 1], trials, closer="either", **told
         ),
     )
 
@@ -144,7 +144,7 @@ def permutation_null(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Compare any statistic of a series of trials with its null from other orders of the trials.
+    """Compare any statistic of a series of trials with its null from permuted trials.
 
     Parameters
     ----------

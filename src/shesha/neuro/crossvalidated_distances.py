@@ -1,4 +1,4 @@
-"""Cross-validated distances between conditions, which noise does not bias."""
+"""Cross-validated distances between conditions, without bias from noise."""
 
 from __future__ import annotations
 

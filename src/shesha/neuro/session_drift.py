@@ -213,7 +213,7 @@ def _summary(values: Cube, summary: Callable[..., Any], of_known: Callable[..., 
 
 
 def population_vector(a: Cube, b: Cube) -> Matrix:
-    """Mean over conditions of the correlation over neurons, of each of the first with each of the second."""
+    """Mean over conditions of the correlation over neurons, for each first half with each second half."""
     return _summary(np.einsum("akn,bkn->abk", _standard(a, 2), _standard(b, 2)), np.mean, np.nanmean)
 
 

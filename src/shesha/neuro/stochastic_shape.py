@@ -29,13 +29,13 @@ class StochasticShape(Result):
 
     kind: str
     distance: float
-    """Of all trials: 0 for clouds that are rotations of each other; fewer trials make it larger."""
+    """Distance with all trials: 0 for clouds that are rotations of each other, larger with fewer trials."""
     corrected: float
-    """The same without what few trials add; 0 where halves of one recording are as far apart."""
+    """Distance corrected for few trials; 0 if halves of one recording are equally far apart."""
     half_distance: float
-    """Between halves of the trials of both recordings."""
+    """Distance between halves of the trials of both recordings."""
     first_floor: float
-    """Between two halves of the trials of the first recording: no other recording can be expected to be closer."""
+    """Noise floor: the distance between two halves of the first recording."""
     second_floor: float
     weight: float
     n_conditions: int
@@ -45,7 +45,7 @@ class StochasticShape(Result):
 
     def __str__(self) -> str:
         """Print the distance and those of halves of one recording."""
-        value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} as it is)"
+        value = f"{self.corrected:.4g}, corrected for few trials ({self.distance:.4g} without correction)"
         within = f"{self.first_floor:.4g} and {self.second_floor:.4g} within them"
         text = (
             f"{self.kind} shape distance {value}; {self.n_conditions} conditions, at least {self.fewest_trials} trials "
@@ -65,7 +65,7 @@ def stochastic_shape(
     n_splits: int = 10,
     seed: Seed = 0,
 ) -> StochasticShape:
-    """Return the shape distance of two recordings whose trials are noisy, corrected for few trials.
+    """Return the shape distance of two noisy recordings, corrected for few trials.
 
     Each condition is a cloud of trials. The clouds of `Y` are rotated together until they are as close as they get to
     those of `X`; the distance is the square root of the mean over conditions. Use it where noise is of interest as well
@@ -122,7 +122,9 @@ def stochastic_shape(
     if not 0 <= check.finite_number(weight, "weight") <= 2:
         raise ValueError(f"weight must be between 0 and 2, got {weight}")
     if kind == "energy" and weight != 1:
-        raise ValueError(f"weight must be 1 for energy distances, which have no means apart, got {weight}")
+        raise ValueError(
+            f"weight must be 1 for energy distances, which do not separate means and covariances, got {weight}"
+        )
     n_splits = check.count(n_splits, "n_splits")
     first, second = _matched_clouds(X, Y, conditions, conditions if conditions_of_Y is None else conditions_of_Y)
     rng = generator(seed)
@@ -146,7 +148,7 @@ def stochastic_shape(
 
 
 def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple[Clouds, Clouds]:
-    """Return the trials of each condition that both have, of as many columns, with the mean of all conditions at 0."""
+    """Return the trials of common conditions with equal numbers of columns and the mean of all conditions at 0."""
     sides = [
         Trials.build(given, shown, name, min_trials=_FEWEST_TRIALS)
         for given, shown, name in ((X, of_x, "X"), (Y, of_y, "Y"))
@@ -168,7 +170,7 @@ def _matched_clouds(X: Any, Y: Any, of_x: Conditions, of_y: Conditions) -> tuple
 
 
 def _few_columns(clouds: Clouds) -> Clouds:
-    """Rotate trials into as few columns as they have directions: no distance changes, and neurons cost nothing."""
+    """Rotate trials into as few columns as they have directions, which changes no distance."""
     rows = np.concatenate(clouds)
     if rows.shape[1] <= len(rows):
         return clouds
@@ -187,7 +189,7 @@ def _squared(first: Sequence[Matrix], second: Sequence[Matrix], kind: Kind, weig
 
 
 def _halves(first: Clouds, second: Clouds, kind: Kind, weight: float, rng: np.random.Generator) -> list[float]:
-    """Return the squared distance of halves of the two recordings, and that of the halves of each."""
+    """Return squared distances between halves of the two recordings, and between the halves of each."""
     (a, other_a), (b, other_b) = (_split(side, rng) for side in (first, second))
     pairs = ((a, b), (a, other_a), (b, other_b))
     return [_squared(*pair, kind, weight) for pair in pairs]

@@ -19,7 +19,7 @@ HOWS: tuple[How, ...] = get_args(How)
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """Ways to divide the trials into two halves: units of trials, and those of the first half."""
+    """Divisions of the trials into two halves: units of trials, and the units of the first half."""
 
     how: How
     unit: Index

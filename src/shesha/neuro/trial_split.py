@@ -109,7 +109,7 @@ def trial_split(
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> TrialScore:
-    """Stability of a recording: do halves of the trials agree on the distances between conditions?
+    """Stability of a recording: agreement of halves of the trials on the distances between conditions.
 
     Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
     between halves; several splits are averaged. What it measures is the reliability of the distances, which rises with

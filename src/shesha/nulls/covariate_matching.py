@@ -1,4 +1,4 @@
-"""Matching on several covariates: small groups of similar rows, which are permuted among themselves."""
+"""Matching on several covariates: rows are permuted within small groups of similar rows."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
-"""Fewest rows; with fewer, nothing can be detected."""
+"""Smallest number of rows; with fewer, nothing can be detected."""
 _WINDOWS, _WINDOW = 4, 128
 """Number and length of stretches of consecutive rows that are checked, if there are more rows."""
 _N_ORDERS = 60
-"""Number of random orders that the given order is compared with."""
+"""Number of random orders for comparison with the given order."""
 _N_RANKED = 2000
 """Number of random pairs of rows whose distances rank all others, so that scale and outliers do not matter."""
 _MOST_ROWS = 4096
@@ -33,8 +33,8 @@ _SPREAD, _DIED_OUT = 256, 0.05
 _CHANCE = 1e-4
 """Expected number of false near repeats."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
-"""A representation takes few values if fewer than this share of its rows differ, or if its columns (so many are looked
-at) take at most this share of the number of different rows: codes, counts, sparse features."""
+"""A representation takes few values (codes, counts, sparse features) if fewer than this share of its rows differ, or
+if its first columns take at most this share of the number of different rows."""
 
 
 def dependence(*representations: NDArray[Any]) -> Dependence:
@@ -142,7 +142,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
 
 
 def _closer(ranks: Vector) -> float:
-    """p-value of the first mean rank among those of other orders; a small rank is close."""
+    """p-value of the first mean rank among those of other orders; a small rank means close."""
     return p_of_first(-ranks)
 
 
@@ -277,7 +277,7 @@ def _memory(grams: list[Matrix], windows: list[Index]) -> float:
 
 
 def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
-    """Of the squared Gram matrix, of which only the entries so far from the diagonal are computed."""
+    """Autocorrelations of the squared Gram matrix, of which only entries near the diagonal are computed."""
     power = np.einsum("ij,ij->i", gram, gram)
     if not power.any():
         return 0.0
@@ -288,7 +288,7 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
 
 
 def _find_near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
-    """Rows whose nearest row is far nearer than the second, compared with the dimension of the data.
+    """Rows whose nearest row is much closer than the second, given the dimension of the data.
 
     Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
     (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.

@@ -1,4 +1,4 @@
-"""Warnings about designs that do not hold: short series, dependent rows within blocks, drifts."""
+"""Warnings about invalid designs: short series, dependent rows within blocks, drifts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NORMAL = NormalDist()
 
 
 def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
-    """Warn if rows depend on one another in a way that the design does not keep.
+    """Warn if rows depend on one another in a way that the design does not preserve.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _autocorrelation_warnings(p_value: float, asked: Collection[str]) -> list[st
     if p_value > LEVEL:
         return []
     return [
-        f"rows are not exchangeable as {' and '.join(asked)} assumes: neighbours are closer than after a "
+        f"rows are not exchangeable under {' and '.join(asked)}: neighbours are closer than after a "
         f"permutation (p = {p_value:.1g}). If rows are a time series, use shift=True, with sessions as blocks"
     ]
 

@@ -14,7 +14,8 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
 STRATUM = 10
-"""Fewest and most rows of a stratum of a covariate; differences within larger strata appear as relations."""
+"""Smallest and largest number of rows of a stratum of a covariate; differences within larger strata appear as
+relations."""
 
 
 def exchange(
@@ -199,7 +200,7 @@ def _cross_codes(block: Index, stratum: Index) -> Index:
 
 
 def _strata(within: ArrayLike, n: int) -> Index:
-    """Cut numbers of many values at quantiles; equal values stay together."""
+    """Divide numbers with many values at quantiles; equal values stay together."""
     codes, values = check.labels(within, n, "within", min_classes=1)
     n_strata = max(2, n // rows_of_a_stratum(n))
     if values.dtype.kind not in "iuf" or len(values) <= n_strata:

@@ -1,4 +1,4 @@
-"""An exchange design: which rows are exchangeable, for permutations and resamples."""
+"""Exchange designs: which rows are exchangeable, for permutations and resamples."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Exchange:
 
     n_rows: int
     block: Index
-    """Code of each row's block, which it never leaves."""
+    """Code of each row's block, within which it stays."""
     group: Index | None = None
-    """Code of the group that each row is permuted with; None: rows are permuted singly."""
+    """Code of the group with which each row is permuted; None if rows are permuted singly."""
     shift: bool = False
     """Whether the rows of a block are a series, permuted by circular shifts."""
     block_length: int | None = None
@@ -50,7 +50,7 @@ class Exchange:
 
     @cached_property
     def unit_arrays(self) -> tuple[Index, ...]:
-        """Arrays of shape (units, rows of a unit), unless rows are shifted; units of one array are exchangeable."""
+        """Arrays of exchangeable units, each of shape (units, rows of a unit), unless rows are shifted."""
         if self.group is None:
             return tuple(rows[:, None] for rows in self.strata)
         kinds: dict[tuple[int, int], list[Index]] = {}
@@ -116,7 +116,7 @@ class Exchange:
         return order
 
     def draws(self, n_permutations: int, rng: np.random.Generator) -> list[Index]:
-        """Draw several permutations; of shifts, each nonzero one once if there are no more than requested."""
+        """Draw several permutations; draw each nonzero shift once if there are at most as many as requested."""
         if self.shift and self.log_count <= log(n_permutations + 1) + 1e-9:
             return list(islice(self._all_shifts(), 1, None))
         return [self.draw(rng) for _ in range(n_permutations)]

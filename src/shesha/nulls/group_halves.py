@@ -12,7 +12,7 @@ _TRIES = 200
 
 
 def group_kinds(codes: Labels, group: Index, n_classes: int) -> Labels:
-    """Class of each group; `n_classes` for the groups of several classes.
+    """Class of each group; `n_classes` for groups with several classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Joint permutations of many representations: each has its own, so that no pair keeps its matching."""
+"""Joint permutations of many representations, each with its own, so that no pair keeps its matching."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JointPermutations:
     seed: int
 
     def orders(self, content: str, copy: int = 0) -> list[Index]:
-        """Draw the permutations of a representation; a second copy of the same content has others.
+        """Draw the permutations of a representation; a second copy of the same content gets different ones.
 
         Parameters
         ----------

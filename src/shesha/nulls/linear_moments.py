@@ -1,4 +1,4 @@
-"""The permutation null of a linear kernel alignment without permutations: its exact moments, and a fitted tail.
+"""The permutation null of a linear kernel alignment from its exact moments and a fitted tail.
 
 For centred kernel matrices K and L, the mean and the variance of <K, P L P'> over all n! permutations P of the rows
 have closed forms (Kazi-Aoual, Hitier, Sabatier and Lebreton 1995; Josse, Pages and Husson 2008, section 2). The
@@ -18,7 +18,7 @@ from shesha.support.types import Vector
 
 @dataclass(frozen=True)
 class KernelSums:
-    """What the null needs of a centred kernel matrix: its trace, squared norm, and sum of squared diagonal entries."""
+    """Quantities of a centred kernel matrix for its null: trace, squared norm, and sum of squared diagonal entries."""
 
     trace: float
     squared_norm: float
@@ -36,13 +36,13 @@ class PearsonNull:
     skewness: float
 
     def p_value(self, observed: float) -> float:
-        """Chance of a value at least as large."""
+        """Probability of a value at least as large."""
         from scipy.stats import pearson3
 
         return float(pearson3(self.skewness).sf((observed - self.mean) / self.sd))
 
     def quantile(self, share: float) -> float:
-        """The value that a share of the null lies below."""
+        """Quantile of the null."""
         from scipy.stats import pearson3
 
         return self.mean + self.sd * float(pearson3(self.skewness).ppf(share))

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
-"""Fewest periods in a series for a detection."""
+"""Smallest number of periods in a series for a detection."""
 _MOST_ROWS = 1024
-"""Most consecutive rows that are checked."""
+"""Maximum number of consecutive rows that are checked."""
 _MOST_COLUMNS = 16
-"""Most features that are checked; of more, random combinations."""
+"""Maximum number of features that are checked; if there are more, random combinations."""
 _PARTS = 8
 """Number of parts of a series whose phases must agree; decaying memory does not keep its phase."""
 _AGREEMENT = 0.8

@@ -31,7 +31,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class DistanceVectors:
-    """Distances of models, of subjects, and of the mean of all subjects but each, one line each."""
+    """Distances of models, of subjects, and of the mean without each subject, one line each."""
 
     problem: Problem
     lines: SortedVectors
@@ -50,7 +50,7 @@ class DistanceVectors:
         return cls(problem, SortedVectors.build(vectors), ranked)
 
     def correlations(self, weights: Vector) -> Matrix:
-        """Correlations of all lines, with pair p counted weights[p] times."""
+        """Correlations of all lines if pair p counts weights[p] times."""
         values = self.lines.ranks(weights) if self.ranked else self.lines.values
         return weighted_correlations(values, weights)
 
@@ -84,7 +84,7 @@ def pair_weights(counts: Index) -> Vector:
 
 
 def _small_changes(counts: Index) -> Vector:
-    """Weights close to 1 in the direction of a resample, for the first order of its effect."""
+    """Weights close to 1 in the direction of a resample, for the first-order effect."""
     i, j = np.triu_indices(len(counts), k=1)
     return np.asarray(1.0 + _SMALL * (counts[i] + counts[j] - 2.0), dtype=np.float64)
 

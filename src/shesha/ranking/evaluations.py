@@ -27,7 +27,7 @@ class Problem:
 
     @property
     def n_rows(self) -> int:
-        """Rows of each."""
+        """Number of rows."""
         return self.design.n_rows
 
     @property
@@ -42,18 +42,18 @@ class Problem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the models."""
+        """Names of the models."""
         return tuple(self.models)
 
 
 @dataclass(frozen=True)
 class Evaluations:
-    """Values of the measure: one column per model, then each subject with the mean of the others, if any."""
+    """Values of the measure: one column per model, then each subject with the mean of any others."""
 
     values: Resampled
     has_ceiling: bool
     shares: Resampled | None = None
-    """Variance that each model explains alone, then uniquely; last, what all explain together."""
+    """Variance that each model explains alone, then uniquely; last, the variance that all explain together."""
 
     @property
     def n_models(self) -> int:
@@ -72,7 +72,7 @@ class Evaluations:
 
 
 def known_resamples(found: Sequence[Cube]) -> Cube:
-    """Return the resamples that have all values, or none where too many lack some."""
+    """Return the resamples with all values, or none if too many lack some."""
     stacked = np.stack(found)
     known: Cube = stacked[np.isfinite(stacked).all(axis=(1, 2))]
     return known if len(known) >= ENOUGH * len(stacked) else known[:0]

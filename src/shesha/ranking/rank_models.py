@@ -32,7 +32,7 @@ from shesha.views import Rdm, align_rows, check_named_arrays, hint_of_distances
 _RESAMPLING, _FOLDING = 21, 23
 _MANY, _FEWER = 1000, 200
 _FEW = 5
-"""Number of subjects below which their variance is hardly known."""
+"""Number of subjects below which their variance is poorly estimated."""
 _CORRECT = {"holm": holm, "benjamini-hochberg": benjamini_hochberg}
 
 
@@ -176,7 +176,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
 
 
 def _subjects(data: Any) -> dict[str, Any]:
-    """Return the data by subject: one, or several."""
+    """Return the data by subject."""
     if isinstance(data, Mapping):
         if not data:
             raise ValueError("data must hold at least one subject, got none")
@@ -214,7 +214,7 @@ def _ranked(
     alpha: float,
     confidence: float,
 ) -> tuple[RankedModel, ...]:
-    """Return the models, the closest first, each with its range of ranks by significant differences."""
+    """Return the models, closest first, each with its range of ranks from significant differences."""
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
@@ -236,7 +236,7 @@ def _ranked(
 def _beaten(
     problem: Problem, pairs: Sequence[ModelDifference], sign: float, alpha: float
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Count for each model those that are significantly better, and those that are significantly worse."""
+    """Count the significantly better and the significantly worse models for each model."""
     better, worse = dict.fromkeys(problem.names, 0), dict.fromkeys(problem.names, 0)
     for one in pairs:
         if reaches_level(one.corrected_p_value, alpha):
@@ -254,7 +254,7 @@ class _Lines:
     high: Vector
     p_ceiling: Vector
     shares: Matrix
-    """Alone, unique, and the ends of the interval of unique."""
+    """Variance alone, unique variance, and the limits of the interval of the latter."""
 
     @classmethod
     def build(cls, found: Evaluations, confidence: float) -> _Lines:
@@ -276,7 +276,7 @@ class _Lines:
 
 
 def _upper_ceiling(problem: Problem) -> float:
-    """Mean value of each subject with the mean of all."""
+    """Mean over subjects of the value of each with the mean of all."""
     try:
         return replicates.ceiling(problem.measure, replicates.Repeats(problem.subjects), second=True).upper
     except NotEstimable:

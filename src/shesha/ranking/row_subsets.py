@@ -1,4 +1,4 @@
-"""Any measure on random subsets of the rows, because repeated rows bias measures of neighbours and kernels."""
+"""Scores on random subsets of the rows, because repeated rows bias measures of neighbours and kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, View, aligned
 
 _KEPT = (0.8, 0.5)
-"""Shares of the rows that subsets keep: values that are means over pairs of rows vary more with smaller subsets than
-means over rows do, and two sizes say by how much."""
+"""Shares of the rows in subsets. Means over pairs of rows vary more with smaller subsets than means over rows do; two
+sizes show by how much."""
 
 
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:

@@ -22,7 +22,7 @@ class RowResamples:
     scale: float
     """Factor by which the variance over samples of rows is larger than that over these resamples."""
     noise: float
-    """How many times the variance over resamples counts the contribution of pairs of rows."""
+    """Number of times that the variance over resamples counts the contribution of pairs of rows."""
 
     def take(self, columns: Index) -> RowResamples:
         """Return some of the values."""
@@ -83,7 +83,7 @@ class Resampled:
 
     @property
     def _parts(self) -> tuple[Vector, Vector, Vector]:
-        """Variance over rows, over subjects, and the part in both."""
+        """Variance over rows, over subjects, and the common part."""
         n = len(self.observed)
         over_rows, single = self._row_variances
         if n == 1:
@@ -116,7 +116,7 @@ class Resampled:
         return np.where(np.isfinite(found), np.maximum(found, 1.0), 1.0)
 
     def intervals(self, confidence: float) -> tuple[Vector, Vector]:
-        """Return the ends of the intervals of the means."""
+        """Return the limits of the intervals of the means."""
         half = t.ppf(0.5 + confidence / 2, self.freedom) * np.sqrt(self.variances)
         return self.means - half, self.means + half
 

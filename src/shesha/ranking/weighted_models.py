@@ -17,7 +17,7 @@ from shesha.support.types import Index, Matrix, Vector
 _REPEATS = 10
 """Number of random divisions into folds, because the held-out value varies with them."""
 _FEWEST = 4
-"""Fewest rows of a test fold; fewer have hardly any pairs."""
+"""Smallest number of rows of a test fold; fewer have hardly any pairs."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _folds(problem: Problem, rng: np.random.Generator) -> Iterator[_Fold]:
 
 
 def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
-    """Return the weights, and the held-out scores of the weighted models and of each model alone."""
+    """Return the weights, and held-out scores of the weighted models and of each model alone."""
     n_models = len(vectors.problem.models)
     lines = vectors.lines.values
     models, subjects = lines[:n_models], lines[n_models:]
@@ -85,7 +85,7 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
 
 
 def fit_weights(models: Matrix, data: Matrix) -> Vector:
-    """Weights of at least 0, of sum 1, of the models (lines) that come closest to the mean of the data (lines)."""
+    """Non-negative weights with sum 1 of the models (lines) that fit the mean of the data (lines) best."""
     target = _standardise(data).mean(axis=0)
     found, _ = nnls(_standardise(models).T, target)
     scaled: Vector = found / _lengths(models)

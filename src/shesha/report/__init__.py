@@ -1,4 +1,4 @@
-"""Sections in, text or a page out: nothing here knows a result; results and commands write themselves."""
+"""Reports from sections, as text or as pages, without knowledge of results."""
 
 from __future__ import annotations
 

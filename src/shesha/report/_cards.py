@@ -16,11 +16,11 @@ CHANGES = {
     "scaling": "one scale for all features",
     "translation": "a common offset of all rows",
 }
-"""What the changes of a representation are called that may leave a number alone."""
+"""Names of the changes of a representation to which a number can be invariant."""
 
 
 def card(head: str, entries: Iterable[tuple[str, str]]) -> str:
-    """Return a head and, below it, a title and a text for each entry; those without a text are left out.
+    """Return a header, and a title and text for each entry; entries without text are left out.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _entry(title: str, text: str, width: int) -> list[str]:
 
 
 def range_in_words(bounds: tuple[float, float]) -> str:
-    """Return the values that are possible.
+    """Return the range of possible values.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def range_in_words(bounds: tuple[float, float]) -> str:
 
 
 def changes_in_words(names: Collection[str]) -> str:
-    """Return what leaves a number alone, in the order in which it is always told.
+    """Return the invariances of a number in a fixed order.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def changes_in_words(names: Collection[str]) -> str:
 
 
 def options_in_words(options: Mapping[str, Any]) -> str:
-    """Return options with their defaults; those without must be given.
+    """Return options with their defaults; options without a default are required.
 
     Examples
     --------

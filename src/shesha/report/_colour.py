@@ -10,11 +10,11 @@ from typing import TextIO
 _BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
 _BEYOND = re.compile(r"\b(not above chance|above chance)\b", re.IGNORECASE)
 _LONGEST = 60
-"""A title is short."""
+"""Maximum length of a title."""
 
 
 def use_colour(stream: TextIO | None = None) -> bool:
-    """Whether to write colours: NO_COLOR forbids them, FORCE_COLOR asks for them, else a terminal decides.
+    """Return whether to write colours: NO_COLOR and FORCE_COLOR decide, otherwise a terminal is required.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def use_colour(stream: TextIO | None = None) -> bool:
 
 
 def colour_report(text: str) -> str:
-    """Return a report with its titles bold, what is above chance green, and what calls for care yellow.
+    """Return a report with titles in bold, scores above chance in green, and warnings in yellow.
 
     Examples
     --------

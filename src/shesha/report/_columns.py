@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def columns(rows: Sequence[Sequence[str]], align: str, *, indent: str = "") -> list[str]:
-    """Return one line per row, with each column as wide as its widest cell and two spaces between.
+    """Return one line per row; columns are as wide as their widest cell, with two spaces between.
 
     Parameters
     ----------

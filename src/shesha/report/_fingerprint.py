@@ -14,7 +14,7 @@ from shesha.support.arrays import to_host
 
 
 def fingerprint(data: Any) -> str:
-    """Return shape, type and SHA-256 of an array, for `about` of a page: whoever has the data can tell it is the same.
+    """Return shape, type and SHA-256 of an array for `about` of a page, by which readers can identify the data.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def fingerprint(data: Any) -> str:
 
 
 def _hash_parts(shape: Iterable[int], kind: str, parts: Iterable[NDArray[Any]]) -> str:
-    """Hash parts one after the other, each as little-endian bytes in the order of its rows."""
+    """Hash parts in sequence, each as little-endian bytes in row order."""
     found = hashlib.sha256()
     for part in parts:
         plain = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
@@ -57,7 +57,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
 
 
 def _canonical_sparse(values: Any) -> list[NDArray[Any]]:
-    """Return the one form that a sparse matrix has: rows in order, columns in order, each once, without zeros."""
+    """Return the canonical form of a sparse matrix: sorted rows and columns without duplicates or zeros."""
     found = values.tocsr(copy=True)
     found.sum_duplicates()
     found.eliminate_zeros()

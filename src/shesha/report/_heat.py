@@ -15,7 +15,7 @@ _ANCHORS = (
     (0x1F, 0x4B, 0x7C),
     (26, 20, 66),
 )
-"""From light to dark, also for the colour-blind and on paper without colours."""
+"""Colours from light to dark, also suitable for colour-blind readers and black-and-white print."""
 LEVELS = 32
 
 
@@ -28,7 +28,7 @@ def colour(level: int) -> tuple[int, int, int]:
 
 
 def luminance(rgb: Sequence[int]) -> float:
-    """Return the relative luminance of the web's guidelines for contrast.
+    """Return the relative luminance as defined in the web's contrast guidelines.
 
     Examples
     --------
@@ -40,13 +40,13 @@ def luminance(rgb: Sequence[int]) -> float:
 
 
 def ink(rgb: Sequence[int]) -> str:
-    """Return black or white, whichever stands out more: one of them has a contrast of at least 4.58."""
+    """Return black or white, whichever has more contrast, which is at least 4.58."""
     light = luminance(rgb)
     return "#000" if (light + 0.05) / 0.05 >= 1.05 / (light + 0.05) else "#fff"
 
 
 def level(value: float, low: float, high: float, closer: str) -> int | None:
-    """Return the level of a value between the ends of a map; None for none."""
+    """Return the level of a value between the limits of a map; None for a missing value."""
     if not isfinite(value):
         return None
     share = 0.5 if high <= low else (value - low) / (high - low)

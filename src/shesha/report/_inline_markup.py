@@ -23,13 +23,13 @@ class Span:
     kind: Literal["plain", "code", "strong", "em", "link"]
     text: str = ""
     inner: tuple[Span, ...] = ()
-    """What is inside, where there may be marks again."""
+    """Inner text, which may contain further marks."""
     target: str = ""
-    """Where a link leads."""
+    """Target of a link."""
 
 
 def spans(text: str) -> tuple[Span, ...]:
-    """Part a text at its marks: bold, emphasis, code, and links to the web, to relative addresses, or within the page.
+    """Split a text at its marks: bold, emphasis, code, and links to the web, relative addresses, or the page itself.
 
     Nothing is read as HTML, and a link to anything else (a script, say) stays the text that it is.
 
@@ -60,7 +60,7 @@ def _span(mark: re.Match[str]) -> Span:
 
 
 def safe(target: str) -> bool:
-    """Whether a link leads to the web, to a place beside the page, or into it.
+    """Return whether a link is to the web, a relative address, or the page itself.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from shesha._version import DISTRIBUTION
 
 @cache
 def documentation() -> str:
-    """Return the address that the documentation's pages begin with; empty where the distribution names none."""
+    """Return the base address of the documentation; empty if the distribution names none."""
     try:
         named = metadata(DISTRIBUTION).get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -20,6 +20,6 @@ def documentation() -> str:
 
 
 def address(page: str) -> str:
-    """Return where a page of the documentation is; empty where nobody knows."""
+    """Return the address of a documentation page; empty if unknown."""
     home = documentation()
     return home + page if home and page else ""

@@ -35,13 +35,13 @@ def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]], *, 
     lines = [markdown_line(head), markdown_line(["---"] * (len(head) - numbers) + ["---:"] * numbers)]
     for row in rows:
         if len(row) != len(head):
-            raise ValueError(f"rows must have {len(head)} cells, as the head has, got {len(row)}")
+            raise ValueError(f"rows must have {len(head)} cells, like the header, got {len(row)}")
         lines.append(markdown_line(row))
     return "\n".join(lines)
 
 
 def markdown_line(cells: Iterable[object]) -> str:
-    r"""Return one line of a table, for those that are printed as they come.
+    r"""Return one line of a table, for tables that are printed line by line.
 
     Examples
     --------
@@ -52,5 +52,5 @@ def markdown_line(cells: Iterable[object]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Keep a cell in its place: a bar would end it, a line break the whole table."""
+    """Escape a cell: a bar would end the cell, and a line break the table."""
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(str(value).splitlines()))

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from shesha.report.sections import PointMap
 
 SIZE = 8000
-"""Steps of a map from edge to edge: finer than a screen, at a third of the length of the numbers."""
+"""Number of grid steps across a map, finer than a screen and with short numbers."""
 _MARGIN = 0.04
 _NAME = 300
-"""Characters of a name that the page keeps."""
+"""Maximum length of a name on the page."""
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7570b3", "#8a7a00", "#a6512a")
-"""Okabe and Ito's, without black and yellow, which a dark and a light page would swallow."""
+"""Okabe and Ito's colours, without black and yellow, which are invisible on dark and light pages."""
 _REST = "#8c8c8c"
 
 
 def map_data(part: PointMap) -> dict[str, Any]:
-    """Return what the script needs: points on a grid that all planes share, groups, colours and names."""
+    """Return the data for the script: points on a common grid, groups, colours and names."""
     labels, groups = _groups(part)
     own, rest = labels[: len(_COLOURS)], labels[len(_COLOURS) :]
     others = [rest[0] if len(rest) == 1 else f"{len(rest):,} others"] if rest else []
@@ -38,7 +38,7 @@ def map_data(part: PointMap) -> dict[str, Any]:
 
 
 def _groups(part: PointMap) -> tuple[list[str], list[int]]:
-    """Return the labels, those that get a colour first, in their order, and the number of each row's label."""
+    """Return the labels, those with a colour first, and the number of each row's label."""
     if not part.labels:
         return [], [0] * len(part.rows)
     known = [name for name, _ in sorted(Counter(part.labels).items(), key=lambda one: (-one[1], one[0]))]
@@ -50,7 +50,7 @@ def _groups(part: PointMap) -> tuple[list[str], list[int]]:
 
 
 def _place(name: str) -> tuple[float, str]:
-    """Put numbers and ranges in the order of their numbers, and all else behind them by the alphabet."""
+    """Sort numbers and ranges by value, followed by all others in alphabetical order."""
     try:
         return float(name.split(" ")[0]), name
     except ValueError:
@@ -58,7 +58,7 @@ def _place(name: str) -> tuple[float, str]:
 
 
 def _on_grid(part: PointMap) -> list[list[int]]:
-    """Put all planes into one square: x and y of each row in turn, as whole numbers."""
+    """Scale all planes to one square: x and y of each row in turn, as whole numbers."""
     xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
     reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     side = reach * (1 + 2 * _MARGIN)

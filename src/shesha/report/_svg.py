@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 _INKS = {"#000000": "currentColor", "#ffffff": "none", "#1f4e79": "var(--first)", "#c55a11": "var(--second)"}
 _INKS |= {"#7f7f7f": "var(--quiet)", "#b9c7d6": "var(--band)", "#009e73": "var(--third)"}
-"""Colours of our pictures that a dark page would swallow."""
+"""Colours that are invisible on a dark page."""
 _SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "shesha", "font.family": "sans-serif"}
 _UNWANTED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 _NAMED = re.compile(r'(\bid="|xlink:href="#|url\(#)')
 
 
 def draw_svg(draw: Callable[[], Axes], name: str) -> str:
-    """Draw, and return the picture as an element; `name` keeps its marks apart from those of other pictures."""
+    """Draw, and return the picture as an element; `name` keeps its identifiers distinct from other pictures."""
     settings = require("matplotlib", "report", "pages need matplotlib").rc_context(_SETTINGS)
     with settings, warnings.catch_warnings():
         # Text stays text: whoever reads it has the letters that the fonts here may lack.

@@ -14,7 +14,7 @@ _GAP = "  "
 
 @dataclass(frozen=True)
 class Strip:
-    """A number on a scale: with its interval and what chance gives, NaN for what is not known."""
+    """A number on a scale, with its interval and chance threshold; NaN if unknown."""
 
     value: float
     low: float
@@ -24,27 +24,27 @@ class Strip:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, whose words may stand below one another, and a cell per row."""
+    """A column: its header, which may be broken between words, and one cell per row."""
 
     head: str
     cells: tuple[str, ...]
     align: Literal["<", ">"] = ">"
     strips: tuple[Strip | None, ...] = ()
-    """Where a page draws the cells on one scale; text does not."""
+    """Values that a page draws on one scale; text does not."""
 
     @property
     def width(self) -> int:
-        """Room for the longest cell and the longest word of the head."""
+        """Width of the longest cell or header word."""
         return max(map(len, (*self.cells, *self.head.split())), default=0)
 
     @property
     def empty(self) -> bool:
-        """Whether no row has anything here."""
+        """Whether the column is empty."""
         return not any(self.cells)
 
 
 def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) -> list[str]:
-    """Return a line per name under the heads of the columns, as often as the page makes it necessary.
+    """Return one line per name below the column headers, in as many tables as the page width requires.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
 def blocks(
     groups: Sequence[Sequence[Column]], room: int, taken: Callable[[Sequence[Column]], int]
 ) -> Iterator[list[Column]]:
-    """Yield as many columns as fit side by side, group by group; `taken` says how much room columns take."""
+    """Yield groups of columns that fit next to each other; `taken` returns their width."""
     block: list[Column] = []
     for group in groups:
         shown = [one for one in group if not one.empty]

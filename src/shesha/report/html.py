@@ -28,7 +28,7 @@ _FOLDER = Path(__file__).with_name("web")
 
 
 def as_html(page: Page) -> str:
-    """Return a page as one file of HTML: no network, no fonts, no scripts but its own.
+    """Return a page as one HTML file without network access, fonts or external scripts.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def as_html(page: Page) -> str:
 
 
 def as_fragment(page: Page) -> str:
-    """Return the first screen of a page for a notebook: answer, numbers and doubts."""
+    """Return the first screen of a page for a notebook: the answer, numbers and doubts."""
     return str(_environment().get_template("fragment.html").render(page=page, draw=_Drawn(), **_OWN))
 
 
@@ -69,7 +69,7 @@ def _environment() -> Any:
 
 
 class _Drawn:
-    """Draws the pictures of one page, each with marks of its own."""
+    """A drawer of the pictures of one page, with distinct identifiers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -84,7 +84,7 @@ def _read_asset(name: str) -> str:
 
 
 def _colours() -> str:
-    """Styles of the levels, which the cells of a map name: a third of the size of a style in every cell."""
+    """Return the styles of the levels, which cells name; this takes a third of the size of inline styles."""
     lines = []
     for one in range(LEVELS):
         rgb = colour(one)
@@ -93,7 +93,7 @@ def _colours() -> str:
 
 
 def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
-    """Go through the rows of a map: name, and level and text of each cell."""
+    """Yield the rows of a map: name, and level and text of each cell."""
     known = [value for line in heat.values for value in line if isfinite(value)]
     low, high = min(known, default=0.0), max(known, default=0.0)
     for name, line in zip(heat.rows, heat.values, strict=True):
@@ -101,7 +101,7 @@ def _cells(heat: HeatMap) -> Iterator[tuple[str, list[tuple[int | None, str]]]]:
 
 
 def _ends(heat: HeatMap) -> tuple[str, str]:
-    """The lightest value of a map and the darkest."""
+    """The values of the lightest and the darkest colour of a map."""
     known = [value for line in heat.values for value in line if isfinite(value)]
     ends = [_short(one(known), heat.digits) if known else "none" for one in (min, max)]
     return (ends[0], ends[1]) if heat.closer == "higher" else (ends[1], ends[0])
@@ -118,7 +118,7 @@ def _short(value: float, digits: int) -> str:
 
 
 def _scale(column: Column) -> tuple[float, float] | None:
-    """Ends of the scale on which a column is drawn: all that is known, and 0."""
+    """Limits of the scale of a column, which include all known values and 0."""
     ends = [
         end
         for one in column.strips
@@ -137,13 +137,13 @@ def _scale(column: Column) -> tuple[float, float] | None:
 
 
 _ROOM = 104
-"""Characters beside one another on a wide screen, and on paper in small print."""
+"""Characters per line on a wide screen, and in small print on paper."""
 _STRIP, _LONGEST_LINE, _NAME = 15, 32, 24
-"""What a strip takes, and where text and names are broken into lines."""
+"""Width of a strip, and line lengths of text and names."""
 
 
 def _blocks(part: Table) -> list[list[Column]]:
-    """Part columns into tables that fit the page, as text does; columns of a group stay together."""
+    """Divide columns into tables that fit the page, as in text; columns of a group stay together."""
     return list(blocks(part.groups, _ROOM, _columns_that_fit)) or [[]]
 
 
@@ -152,13 +152,13 @@ def _columns_that_fit(columns: Sequence[Column]) -> int:
 
 
 def _fit(part: Table, columns: Sequence[Column]) -> float:
-    """By how much a table that is wider must shrink on paper, where nobody can scroll."""
+    """Return the scale of a wide table in print, where readers cannot scroll."""
     names = min(max(map(len, part.names), default=0), _NAME)
     return round(min(1.0, (_ROOM + _NAME) / max(1, names + _columns_that_fit(columns))), 2)
 
 
 def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, float | None] | None:
-    """Places of a strip's marks, in percent of the scale."""
+    """Positions of a strip's marks, in percent of the scale."""
     if one is None or scale is None:
         return None
     low, high = scale
@@ -170,12 +170,12 @@ def _strip(one: Strip | None, scale: tuple[float, float] | None) -> dict[str, fl
 
 
 def _group_parts(parts: Iterable[Part]) -> list[list[Part]]:
-    """Put parts of one kind that follow one another together: they are one list."""
+    """Group consecutive parts of one kind into lists."""
     return [list(found) for _, found in groupby(parts, key=lambda one: one.kind)]
 
 
 def _has(page: Page, kind: str) -> bool:
-    """Whether a page has a part of a kind anywhere."""
+    """Return whether a page contains a part of a kind."""
     parts = [*page.numbers, *page.doubts, *(part for section in page.sections for part in section.parts)]
     inner = [one for part in parts if isinstance(part, Either) for one in part.parts]
     return any(part.kind == kind for part in (*parts, *inner))

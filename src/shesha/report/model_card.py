@@ -14,7 +14,7 @@ from shesha.report.sections import Item, Part, Point, Table, Text
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of one model, for the head of a card."""
+    """One number of one model, for the header of a card."""
 
     model: str
     name: str
@@ -22,12 +22,12 @@ class Metric:
     low: float = float("nan")
     high: float = float("nan")
     chance: float = float("nan")
-    """What chance rarely passes."""
+    """Chance threshold."""
     p_value: float = float("nan")
 
 
 def as_card(page: Page, metrics: Sequence[Metric], data: str) -> str:
-    """Return Markdown with a head in YAML (`model-index`, as model hubs read it).
+    """Return Markdown with a YAML header (`model-index`), as model hubs read it.
 
     Every text of the head is written as JSON writes it, which is YAML as well: a name cannot become anything else.
 
@@ -90,7 +90,7 @@ def _metric(one: Metric) -> str:
 
 
 def _six(value: float) -> float:
-    """Keep six digits: a drift and its threshold may be a millionth."""
+    """Round to six digits, because a drift and its threshold may be a millionth."""
     return float(f"{value:.6g}")
 
 
@@ -126,7 +126,7 @@ def _part(part: Part) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Keep names from becoming tags, links or emphasis."""
+    """Escape names, so that they do not become tags, links or emphasis."""
     for sign, safe in (
         ("\\", "\\\\"),
         ("&", "&amp;"),

@@ -9,18 +9,18 @@ from shesha.report.sections import Part, Section
 
 @dataclass(frozen=True)
 class Page:
-    """What a page shows, in this order."""
+    """The contents of a page, in this order."""
 
     title: str
     question: str
     """What was asked."""
     answer: tuple[str, ...]
-    """The answer, the first sentence alone if there is no time for more."""
+    """The answer, with the most important sentence first."""
     numbers: tuple[Part, ...] = ()
-    """The few that the answer rests on, with interval and chance."""
+    """The main numbers behind the answer, with interval and chance."""
     doubts: tuple[Part, ...] = ()
     """What to doubt first."""
     sections: tuple[Section, ...] = ()
     """Every number."""
     ran: tuple[tuple[str, str], ...] = ()
-    """What was run, by name: enough to repeat it."""
+    """The run: names and values that are needed to repeat it."""

@@ -22,25 +22,25 @@ class Text:
 
     text: str
     hanging: str = "  "
-    """What further lines begin with where it is broken into lines."""
+    """Indentation of continuation lines."""
     marked: bool = False
-    """Whether it is a sentence of ours with marks of Markdown, and no name that may hold anything."""
+    """Whether the text is trusted and may contain Markdown marks, unlike a name from the user."""
     kind: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True)
 class Item:
-    """A line of a list."""
+    """A list item."""
 
     text: str
     marked: bool = False
-    """Whether it has marks of Markdown."""
+    """Whether it may contain Markdown marks."""
     kind: ClassVar[str] = "item"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A matter to look at: its name, how much hangs on it, what is the matter, and what to do."""
+    """A doubt: its name, its effect, the problem, and the advice."""
 
     name: str
     evidence: str
@@ -51,18 +51,18 @@ class Point:
 
 @dataclass(frozen=True)
 class Table:
-    """Names down, columns across; columns of a group stay together."""
+    """A table with names in rows; columns of a group stay together."""
 
     names: tuple[str, ...]
     groups: tuple[tuple[Column, ...], ...]
     title: str = ""
     head: str = ""
-    """What the names are."""
+    """Header of the names."""
     kind: ClassVar[str] = "table"
 
     @property
     def columns(self) -> list[Column]:
-        """Those that have a cell."""
+        """Columns that have a cell."""
         return [one for group in self.groups for one in group if not one.empty]
 
 
@@ -75,29 +75,29 @@ class HeatMap:
     columns: tuple[str, ...]
     values: tuple[tuple[float, ...], ...]
     closer: str = "higher"
-    """Which values are dark."""
+    """The values that are dark."""
     marked: tuple[int, int] | None = None
-    """The cell to look at."""
+    """The cell to highlight."""
     digits: int = 2
     legend: str = ""
-    """What dark means, where it is not closeness."""
+    """Meaning of dark colours, if it is not closeness."""
     kind: ClassVar[str] = "heat"
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, drawn when it is shown, and what it shows in words."""
+    """A picture, drawn when it is shown, with its description."""
 
     shows: str
     draw: Callable[[], Axes] = field(compare=False)
     wide: bool = False
-    """Whether it takes the whole width of the page."""
+    """Whether it has the full width of the page."""
     kind: ClassVar[str] = "drawing"
 
 
 @dataclass(frozen=True)
 class Explained:
-    """What a number is called, what it says in a sentence, and where the documentation says more."""
+    """The name of a number, its meaning in a sentence, and a link to the documentation."""
 
     name: str
     says: str
@@ -106,13 +106,13 @@ class Explained:
     command: str = ""
     """What prints more."""
     brief: str = ""
-    """What is said of it where there is little room: in a terminal."""
+    """A short form for terminals."""
     kind: ClassVar[str] = "explained"
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines whose breaks and spaces matter."""
+    """Preformatted lines."""
 
     lines: tuple[str, ...]
     kind: ClassVar[str] = "lines"
@@ -120,7 +120,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Either:
-    """The same in two forms: lines of text, or other parts on a page."""
+    """The same content in two forms: lines of text, or other parts on a page."""
 
     lines: tuple[str, ...]
     parts: tuple[Any, ...]
@@ -129,21 +129,21 @@ class Either:
 
 @dataclass(frozen=True)
 class PointMap:
-    """Rows as points of one plane or two, which the page's script draws: the same row is marked in all."""
+    """Rows as points of one or two planes, which the page's script draws; a selected row is marked in all."""
 
     titles: tuple[str, ...]
-    """What each plane shows."""
+    """Titles of the planes."""
     notes: tuple[str, ...]
-    """How far to trust each plane."""
+    """Trustworthiness of each plane."""
     planes: tuple[tuple[tuple[float, float], ...], ...]
-    """Points of each plane; row i is the same thing in all."""
+    """Points of each plane; row i is the same input in all."""
     rows: tuple[str, ...]
     labels: tuple[str, ...] = ()
-    """What colours mean, one per row; empty without."""
+    """Label of each row for colours; empty without labels."""
     moved: tuple[float, ...] = ()
-    """How far each row moved, from 0 to 1; empty with one plane."""
+    """Movement of each row, from 0 to 1; empty with one plane."""
     order: tuple[int, ...] = ()
-    """Rows, those that moved most first."""
+    """Rows, starting with those that moved most."""
     colours: str = "Label"
     kind: ClassVar[str] = "map"
 
@@ -153,14 +153,14 @@ Part = Text | Item | Point | Table | HeatMap | Drawing | Explained | Lines | Eit
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report, free of any form."""
+    """A format-independent part of a report."""
 
     title: str
     parts: tuple[Part, ...] = ()
     explanation: str = ""
-    """What the parts mean, and what they do not."""
+    """Meaning and limits of the parts."""
 
 
 def texts(paragraphs: Sequence[str]) -> tuple[Text, ...]:
-    """Make paragraphs of those that say something."""
+    """Return paragraphs for the non-empty texts."""
     return tuple(Text(one) for one in paragraphs if one)

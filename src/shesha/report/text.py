@@ -10,7 +10,7 @@ from shesha.report.sections import Either, Explained, Item, Lines, Part, Point, 
 
 
 def as_text(sections: Iterable[Section], width: int | None = None) -> str:
-    """Return the sections below one another: title, indented lines, and the explanation indented further.
+    """Return the sections as text: title, indented lines, and explanations with more indentation.
 
     Parameters
     ----------

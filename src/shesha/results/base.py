@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What every result can do: become plain values, a table, JSON and a file, print, and equal another."""
+    """A result that can be printed, compared, saved, and converted to plain values, tables and JSON."""
 
     ALIGNED: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Groups of fields of equal length; files in which they differ are refused."""
+    """Groups of fields that must have equal lengths in files."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Second names of fields, which plain values have as well."""
+    """Aliases of fields in plain values."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Keep a dataclass from writing an equality of its own, for which NaN differs from NaN."""
+        """Prevent dataclass from defining an equality in which NaN differs from NaN."""
         super().__init_subclass__(**options)
         owner = next(one for one in cls.__mro__ if "__eq__" in one.__dict__)
         # A class that calculates with `==` of arrays keeps that.
@@ -40,11 +40,11 @@ class Result:
             cls.__hash__ = Result.__hash__  # type: ignore[method-assign]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are of one class and all fields are equal; NaN equals NaN."""
+        """Return whether both have the same class and equal fields; NaN equals NaN."""
         return fields_equal(self, other) if type(self) is type(other) else NotImplemented
 
     def __hash__(self) -> int:
-        """Return the same for equal results."""
+        """Return a hash that is the same for equal results."""
         return hash((type(self), *(hash_key(getattr(self, name)) for name in list_compared_fields(self))))
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the result that `to_dict` gave plain values of, also after JSON has had them.
+        """Return the result from the plain values of `to_dict`, also after a round trip through JSON.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Result:
         return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return the plain values as standard JSON, for other programs: a missing number is null.
+        """Return the plain values as standard JSON for other programs, with null for missing numbers.
 
         `save` writes what comes back exactly.
 
@@ -83,7 +83,7 @@ class Result:
         return json.dumps(replace_non_json({"shesha": __version__, **self.to_dict()}), indent=indent, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a file of JSON, from which `shesha.load` gives an equal one, to the last bit.
+        """Write the result to a JSON file, which `shesha.load` reads back exactly.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Result:
         return save(self, path)
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
-        """Write the result as a page that answers first and shows every number, in one file that needs no network.
+        """Write the result as a page in one file: the answer first, then every number.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Result:
         return place
 
     def page(self, about: Mapping[str, str] | None = None) -> Page:
-        """Return the sections that `save_html` writes, for pages of one's own.
+        """Return the sections that `save_html` writes, for your own pages.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Result:
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
     ) -> Path:
-        """Write the result as Markdown for a model hub, with its numbers in a head that machines read.
+        """Write the result as Markdown for a model hub, with its numbers in a machine-readable header.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Result:
         return place
 
     def card(self, *, data: str, model: str = "", about: Mapping[str, str] | None = None) -> str:
-        """Return what `save_card` writes.
+        """Return the card that `save_card` writes.
 
         Parameters
         ----------
@@ -173,59 +173,59 @@ class Result:
         return as_card(self.page(about), require_card_metrics(self._metrics(model or "model")), data)
 
     def _metrics(self, model: str) -> Sequence[Metric]:
-        """Return the numbers of a model that a hub should show; results that have some override this."""
+        """Return the numbers of a model for a hub; results with such numbers override this."""
         kinds = "an audit, a comparison, a grid of calibrated layers or a check of a monitor"
         raise ValueError(f"a card must be of {kinds}, got {type(self).__name__}")
 
     def _page(self) -> Page:
-        """Return the page; results with a page of their own override this."""
+        """Return the page; results with a special page override this."""
         from shesha.results.generic_page import generic_page
 
         return generic_page(self)
 
     def show(self) -> None:
-        """Print the result, in colour where there is a terminal (NO_COLOR and FORCE_COLOR are respected)."""
+        """Print the result, in colour on a terminal (NO_COLOR and FORCE_COLOR are respected)."""
         print(colour_report(str(self)) if use_colour() else str(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the text in IPython, where the fields of a large result would fill the screen."""
+        """Show the text in IPython, because the fields of a large result would fill the screen."""
         text = str(self)
         printer.text(colour_report(text) if use_colour() else text)
 
     def _repr_html_(self) -> str:
-        """Show answer, numbers and doubts in a notebook; without Jinja2 the text."""
+        """Show the answer, numbers and doubts in a notebook, or the text without Jinja2."""
         try:
             return as_fragment(_first_screen(self.page()))
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 
 
-_NO_FINGERPRINT = "not known here: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
+_NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
 
 
 def _unknown_data(data: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Say how to tell which data it was, where nobody did."""
+    """Add advice on fingerprints of the data, if none were given."""
     return () if any("SHA-256" in text for text in data.values()) else (("fingerprint", _NO_FINGERPRINT),)
 
 
 def require_card_metrics(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """Refuse a card without a number that means something: a raw value without chance misleads where all can see it."""
+    """Refuse a card without a calibrated number, because a raw value without its chance level misleads."""
     if not any(one.value == one.value and one.p_value == one.p_value for one in metrics):
         raise ValueError(
-            "a card must have a number with its chance level, got none: calibrate a comparison, and audit with "
+            "a card must have a number with its chance level, got none: calibrate the comparison, or audit with "
             "permutations"
         )
     return metrics
 
 
 def _first_screen(page: Page) -> Page:
-    """What a notebook shows: where a page has no numbers on its first screen, those of its last section."""
+    """Return the notebook view; if the first screen has no numbers, use those of the last section."""
     numbers = page.numbers or tuple(part for one in page.sections[-1:] for part in one.parts if part.kind == "table")
     return replace(page, numbers=numbers)
 
 
 def replace_non_json(value: Any) -> Any:
-    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    """Replace values that JSON lacks: missing or infinite numbers become null."""
     if isinstance(value, dict):
         return {str(key): replace_non_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -239,7 +239,7 @@ def replace_non_json(value: Any) -> Any:
 
 
 def reaches_level(p_value: float, alpha: float) -> bool:
-    """Whether a p-value reaches the level; 1 - 0.9 is the level 0.1 although it is a rounding error less."""
+    """Return whether a p-value reaches the level, with a tolerance because 1 - 0.9 is slightly less than 0.1."""
     return bool(p_value <= alpha * (1 + 1e-9))
 
 
@@ -248,7 +248,7 @@ def _cell(value: Any) -> Any:
 
 
 def _restore(kind: Any, plain: Any) -> Any:
-    """Make what a field of this type holds from plain values."""
+    """Build the value of a field of this type from plain values."""
     if isinstance(kind, UnionType):
         kinds = [one for one in get_args(kind) if one is not type(None)]
         return None if plain is None else _restore(kinds[0], plain)

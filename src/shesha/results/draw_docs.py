@@ -20,6 +20,6 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def draws_axes(method: Method) -> Method:
-    """Mark a method that draws on the axes given, or on new ones: its documentation says so."""
+    """Mark a method that draws on given or new axes, and add this to its documentation."""
     method.__doc__ = f"{(method.__doc__ or '').rstrip()}{_SHARED}"
     return method

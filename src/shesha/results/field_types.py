@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type; whole numbers, others and booleans pass for one another, as they do in Python.
+    """Return whether a value has a type; integers, floats and booleans are interchangeable, as in Python.
 
     Examples
     --------

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _DECIMALS = 4
 _MOST = 200
-"""Rows of a table that a page shows; `to_frame` has them all."""
+"""Maximum number of rows of a table on a page; `to_frame` has all."""
 
 
 def generic_page(result: Result) -> Page:
-    """Return a page of a result that has none of its own: its text, its table, and what was run."""
+    """Return the page of a result without a special page: its text, its table, and the run."""
     text = str(result).split("\n")
     frame = result.to_frame()
     parts: list[Part] = [as_table(frame.head(_MOST), "All numbers")]
@@ -42,19 +42,19 @@ def generic_page(result: Result) -> Page:
 
 
 def _split_class_name(name: str) -> str:
-    """Part a name where words begin: 'DriftPath' is 'Drift path'."""
+    """Split a name into words: 'DriftPath' becomes 'Drift path'."""
     parted = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
     return parted[:1].upper() + parted[1:]
 
 
 def field_explanations(kind: type[Result]) -> tuple[Part, ...]:
-    """Say of each field what it means, where its class says so."""
+    """Return the meaning of each field, if its class documents it."""
     told = {name: text for one in reversed(kind.__mro__) for name, text in _field_docstrings(one).items()}
     return tuple(Explained(one.name, told[one.name]) for one in fields(kind) if one.name in told)  # type: ignore[arg-type]
 
 
 def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
-    """Return the sentences that stand below the fields of a class; nothing where its source is not there."""
+    """Return the docstrings of the fields of a class; nothing if its source is unavailable."""
     import ast
     import inspect
     import textwrap
@@ -74,7 +74,7 @@ def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
 
 
 def as_table(frame: pd.DataFrame, title: str) -> Table:
-    """Return a table of pandas as a part of a page: the first column names the rows, those without content go."""
+    """Return a pandas table as a part of a page: the first column names the rows, and empty columns are dropped."""
     shown = frame.reset_index() if frame.index.name else frame
     head, *names = map(str, shown.columns)
     columns = []
@@ -87,7 +87,7 @@ def as_table(frame: pd.DataFrame, title: str) -> Table:
 
 
 def _cells(column: pd.Series[Any], *, numbers: bool) -> tuple[str, ...]:
-    """Write numbers of a column with equally many decimals, where that takes no digit away and adds few."""
+    """Format the numbers of a column with equal decimals, if that loses no digit and adds few."""
     cells = tuple(map(_cell, column))
     decimals = max((len(cell.partition(".")[2]) for cell in cells), default=0)
     if not numbers or not 0 < decimals <= _DECIMALS or any("e" in cell for cell in cells):
@@ -107,13 +107,13 @@ def _cell(value: Any) -> str:
 
 
 def run_details(result: Any, more: Mapping[str, Any] | None = None) -> tuple[tuple[str, str], ...]:
-    """Return what is needed to repeat it: parameters, seed, versions."""
+    """Return the facts that are needed to repeat the run: parameters, seed and versions."""
     options = {**getattr(result, "options", {}), **(more or {})}
     for name in ("seed", "n_permutations", "alpha", "exchanged"):
         if hasattr(result, name):
             options.setdefault(name, getattr(result, name))
     seed = options.pop("seed", None)
-    told = [("seed", "none: another run gives other draws" if seed is None else str(seed))]
+    told = [("seed", "none: every run draws different random numbers" if seed is None else str(seed))]
     told += [("parameters", ", ".join(f"{name}={value!r}" for name, value in options.items()))] if options else []
     python = ".".join(map(str, sys.version_info[:3]))
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))

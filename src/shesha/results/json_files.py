@@ -24,7 +24,7 @@ from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 
 FORMAT = 1
-"""Of files; a file of another one is refused."""
+"""Format number of files; other formats are refused."""
 _ROOMS = (
     *(
         "auditing",
@@ -40,13 +40,13 @@ _ROOMS = (
     ),
     *("neuro", "stability", "steering", "studies", "transfer"),
 )
-"""Parts of the library whose results know themselves there; they are imported when a file has one of theirs."""
+"""Packages with their own result classes, which are imported when a file has one."""
 _ARRAYS = "biufU"
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def save(result: Result, path: str | os.PathLike[str]) -> Path:
-    """Write a result so that `load` gives an equal one."""
+    """Write a result, so that `load` returns an equal one."""
     content = {"shesha": __version__, "format": FORMAT, "result": _encode(result, "result")}
     place = Path(path)
     write_text(place, json.dumps(content, allow_nan=False, ensure_ascii=False) + "\n")
@@ -112,7 +112,7 @@ def _refuse_constant(token: str) -> Any:
 
 
 def kind_name(result: type[Result]) -> str:
-    """Return what files call a class: its name, with its room where it is not one of `shesha.results`.
+    """Return the name of a class in files, with its package if it is not in `shesha.results`.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def kind_name(result: type[Result]) -> str:
 
 
 def kinds() -> dict[str, type[Result]]:
-    """Every class of results that is known by now, by what files call it."""
+    """All known classes of results, by their names in files."""
     return {kind_name(one): one for one in _subclasses(Result) if one.__module__.split(".")[0] == "shesha"}
 
 
@@ -152,7 +152,7 @@ def _class(kind: Any) -> type[Result]:
 
 
 def _encode(value: Any, where: str) -> Any:
-    """Return what JSON can hold; tuples are its lists, since results have hardly any others."""
+    """Return JSON values; tuples become lists, because results have hardly any other lists."""
     if isinstance(value, Result):
         told = {one.name: _encode(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}  # type: ignore[arg-type]
         return {"$result": kind_name(type(value)), "fields": told}
@@ -195,7 +195,7 @@ def _decode(plain: Any, where: str) -> Any:
             raise KeyError(f"{', '.join(plain)} together")
         return _MARKS[mark](plain, where)
     except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{where} must be marked as `save` does, got {mark!r}: {error}") from error
+        raise ValueError(f"{where} must be marked as in files of `save`, got {mark!r}: {error}") from error
 
 
 def _as_result(plain: dict[str, Any], where: str) -> Result:
@@ -205,7 +205,7 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got {', '.join(more)} as well")
     needed = [n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING]
     if lacking := [name for name in needed if name not in given]:
-        raise ValueError(f"{where} must have the fields of {kind.__name__}, got none called {', '.join(lacking)}")
+        raise ValueError(f"{where} must have the fields of {kind.__name__}, got none named {', '.join(lacking)}")
     values, types = {}, get_type_hints(kind)
     for name, one in given.items():
         values[name] = _decode(one, f"{where}.{name}")
@@ -217,7 +217,7 @@ def _as_result(plain: dict[str, Any], where: str) -> Result:
 
 
 def _require_aligned(result: Result, where: str) -> None:
-    """Refuse fields that belong together and are not of one length: a name would stand for another's number."""
+    """Refuse fields of unequal length that belong together, which would mismatch names and numbers."""
     for group in result.ALIGNED:
         lengths = {name: len(getattr(result, name)) for name in group}
         if len(set(lengths.values())) > 1:

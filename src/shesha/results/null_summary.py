@@ -11,7 +11,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True, kw_only=True)
 class BesideNull(Result):
-    """A number compared with its null distribution; NaN where there is no null."""
+    """A number compared with its null distribution; NaN without a null."""
 
     null_mean: float = NAN
     """Chance level: the mean of the null."""
@@ -20,7 +20,7 @@ class BesideNull(Result):
     threshold: float = NAN
     """Value of rank ceil((1 - alpha)(draws + 1)) among observed and null, from far to close."""
     score: float = NAN
-    """0 at the threshold, 1 at the best value; the excess over the threshold where no best value is known."""
+    """0 at the threshold, 1 at the best value; the excess over the threshold if the best value is unknown."""
     p_value: float = NAN
     """(1 + number of draws at least as close) / (draws + 1): never 0."""
 
@@ -32,12 +32,12 @@ class BesideNull(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class NullSummary(BesideNull):
-    """Everything that is said of a number with its null, in the direction of the measure."""
+    """The full summary of a number and its null, in the direction of the measure."""
 
     percentile: float = NAN
     """Share of draws that are less close, in percent; ties count half."""
     centred: float = NAN
-    """Observed less null mean, in the direction of closer."""
+    """Observed value minus null mean, in the direction of closer."""
     z: float = NAN
     """Centred in units of the null's standard deviation; NaN if that is 0."""
     adjusted: float = NAN

@@ -1,4 +1,4 @@
-"""Sentences to paste into a paper: value, interval, chance, p, null, rows, source and version."""
+"""Sentences for a paper: value, interval, chance level, p, null, rows, source and version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VERSION = f"({DISTRIBUTION} {__version__})"
 
 
 def calibrated_sentence(result: Calibrated) -> str:
-    """Return what a similarity and its permutation null say."""
+    """Return a sentence on a similarity and its permutation null."""
     if result.observed != result.observed:
         return f"{with_source(result.measure)} could not be estimated: {result.reason} {_VERSION}."
     start = f"{with_source(result.measure)} of the two representations was {_number(result.observed)} "
@@ -35,12 +35,12 @@ def calibrated_sentence(result: Calibrated) -> str:
 
 
 def estimate_sentence(result: Estimate) -> str:
-    """Return what a score of one representation says."""
+    """Return a sentence on a score of one representation."""
     return f"{_estimate(result)} {_VERSION}."
 
 
 def comparison_sentence(result: Comparison) -> str:
-    """Return what the measures of two representations say, one clause each."""
+    """Return a sentence on the measures of two representations, one clause each."""
     rows = result.shapes[0][0]
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
     told = "; ".join(_score(one) for one in result.scores)
@@ -96,7 +96,7 @@ def _score(one: Score) -> str:
 
 
 def _null(mean: float, spread: float, p: float, alpha: float) -> str:
-    """Return the verdict and the null, with a parenthesis that the caller closes."""
+    """Return the verdict and the null, with an open parenthesis that the caller closes."""
     beyond = "above" if reaches_level(p, alpha) else "not above"
     return f"{beyond} chance at {alpha:g} (p = {_p(p)}, null mean {_number(mean)}, sd {_number(spread)}"
 
@@ -106,5 +106,5 @@ def _p(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number with three digits that matter."""
+    """Return a number with three significant digits."""
     return "0" if value == 0 else f"{value:.2g}" if abs(value) < 0.01 else f"{value:.3g}"

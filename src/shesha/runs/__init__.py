@@ -1,4 +1,4 @@
-"""Long work in pieces: on processes or a cluster, kept the moment it is there, taken up again after any end.
+"""Long runs on processes or a cluster: results are stored at once, and a run can resume after any interruption.
 
 A plan offers `Job`s and keeps their results; `run` does them on an executor. `ResultStore` keeps texts under keys in
 one file, `lock_run` keeps other processes off it. Nothing here knows what the work is.

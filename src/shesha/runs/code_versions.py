@@ -16,18 +16,18 @@ from typing import Any
 
 _LIBRARY = "shesha"
 FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.arrays", "support.seeds", "views")
-"""Rooms and modules of the library that count where they are imported, directly or through others."""
+"""Packages and modules of the library that count if they are imported, directly or indirectly."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
-"""Modules that change no number: how work is spread, how measures are declared and found."""
+"""Modules that change no number, such as those for threads, registration and look-up."""
 _TOLD = {"caveats", "formula", "reference"}
-"""Arguments that people read."""
+"""Arguments that contain documentation."""
 _COMPILED = "shesha.kernels.native"
-"""The package with the sources of the compiled code: any of its loops may be called by name."""
+"""The package with the sources of compiled code, whose loops are called by name."""
 _LENGTH = 12
 
 
 def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[str] = FOLLOWED) -> str:
-    """Return a hash of the modules that define some functions and classes, and of what these import from the library.
+    """Return a hash of the modules of some functions and classes, and of the library modules that these import.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _counts(module: str, follow: Collection[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _closure(module: str, follow: frozenset[str]) -> frozenset[str]:
-    """Return a module of the library and those that it imports, directly or not."""
+    """Return a module of the library and all modules that it imports, directly or indirectly."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -96,7 +96,7 @@ def _module_imports(module: str) -> tuple[str, ...]:
 
 
 def _imports(tree: ast.Module, module: str) -> Iterator[str]:
-    """Yield the modules of the library that a module's code imports, each name traced to where it is defined."""
+    """Yield the library modules that a module imports, with each name traced to its definition."""
     for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _is_library(alias.name))
@@ -106,7 +106,7 @@ def _imports(tree: ast.Module, module: str) -> Iterator[str]:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those that are for the type checker alone."""
+    """Yield all nodes, except those for the type checker only."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             continue
@@ -116,7 +116,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 @lru_cache(maxsize=1024)
 def _home(module: str, name: str) -> str:
-    """Return the module that `from module import name` takes the name from: a package passes on its modules' names."""
+    """Return the module that defines a name in `from module import name`, because packages re-export names."""
     if _path(module).name != "__init__.py":
         return module
     if _exists(f"{module}.{name}"):
@@ -130,7 +130,7 @@ def _home(module: str, name: str) -> str:
 
 
 def _path(module: str) -> Path:
-    """Where a module of the library is; found without importing it."""
+    """Return the path of a library module, without importing it."""
     spec = find_spec(_LIBRARY)
     assert spec is not None and spec.origin is not None
     place = Path(spec.origin).parent.joinpath(*module.split(".")[1:])
@@ -149,7 +149,7 @@ def _tree(module: str) -> ast.Module:
 
 @lru_cache(maxsize=256)
 def _normalised_source(module: str) -> str:
-    """Return what counts of a module of the library, compiled code that it calls included."""
+    """Return the hashed code of a library module, including compiled code that it calls."""
     text = _plain_module(_tree(module))
     if module == _COMPILED:
         folder = _path(module).parent
@@ -163,7 +163,7 @@ def _plain_c(path: Path) -> str:
 
 
 def _tree_of_own(module: str) -> ast.Module | None:
-    """Return the code of a module of somebody else, as it is now; None where there is no source."""
+    """Return the current code of a third-party module; None without source."""
     try:
         return ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError, SyntaxError):
@@ -171,7 +171,7 @@ def _tree_of_own(module: str) -> ast.Module | None:
 
 
 def _source_key(one: Callable[..., Any] | type) -> Any:
-    """Return what counts of a function without source, or of a class's methods."""
+    """Return the hashed code of a function without source, or of a class's methods."""
     if isinstance(one, type):
         return [(name, _source_key(method)) for name, method in sorted(vars(one).items()) if inspect.isfunction(method)]
     code = getattr(inspect.unwrap(one), "__code__", None)
@@ -184,14 +184,14 @@ def _plain_code(code: CodeType) -> Any:
 
 
 def _plain_module(tree: ast.Module) -> str:
-    """Return a text that equal code gives whatever its comments, docstrings, formatting and order of imports."""
+    """Return a text of the code that ignores comments, docstrings, formatting and the order of imports."""
     imports = sorted(_plain(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
     rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_told(node)]
     return "\n".join([*imports, *map(_plain, rest)])
 
 
 def _plain(node: Any) -> str:
-    """Print a piece of code without what is empty, so that versions of Python with more kinds of fields agree."""
+    """Print code without empty fields, so that all versions of Python give the same text."""
     if isinstance(node, list):
         return f"[{' '.join(map(_plain, node))}]"
     if not isinstance(node, ast.AST):
@@ -206,7 +206,7 @@ def _plain(node: Any) -> str:
 
 
 def _is_told(node: Any) -> bool:
-    """Whether code is only there to be read: a docstring, a remark below a constant, an argument of documentation."""
+    """Return whether code is documentation only: docstrings and documentation arguments."""
     if isinstance(node, ast.keyword):
         return node.arg in _TOLD
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

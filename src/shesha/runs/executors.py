@@ -21,30 +21,30 @@ Result = Any
 
 
 class Executor(Protocol):
-    """What the runner needs: `concurrent.futures`, and a new start when workers died."""
+    """The interface of executors: that of `concurrent.futures`, and a restart after workers died."""
 
     n_workers: int
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
-        """Start a piece of work."""
+        """Start a task."""
         ...
 
     def renew(self) -> None:
-        """Start again after the workers died."""
+        """Restart after the workers died."""
         ...
 
     def close(self, *, now: bool) -> None:
-        """End; `now` does not wait for what is under way."""
+        """Close the executor; with `now`, do not wait for running work."""
         ...
 
 
 class Here:
-    """This process and its threads: what is submitted is done at once."""
+    """This process and its threads, which do submitted work immediately."""
 
     n_workers = 1
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
-        """Do a piece of work; Ctrl-C ends it."""
+        """Do a task; Ctrl-C interrupts it."""
         ended: Future[Result] = Future()
         try:
             ended.set_result(work(*args))
@@ -53,14 +53,14 @@ class Here:
         return ended
 
     def renew(self) -> None:
-        """There is nothing to start."""
+        """Do nothing: there is nothing to restart."""
 
     def close(self, *, now: bool) -> None:
-        """There is nothing to end."""
+        """Do nothing: there is nothing to close."""
 
 
 class LocalProcesses:
-    """Processes of this machine, each with its share of the cores, or with so many threads."""
+    """Local processes, each with a share of the cores or a number of threads."""
 
     def __init__(self, n_workers: int, paths: tuple[str, ...] = (), n_threads: int | None = None) -> None:
         self.n_workers = n_workers
@@ -71,16 +71,16 @@ class LocalProcesses:
         return ProcessPoolExecutor(self.n_workers, get_context("spawn"), _start, self._setup)
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
-        """Start a piece of work."""
+        """Start a task."""
         return self._pool.submit(work, *args)
 
     def renew(self) -> None:
-        """Start again after the workers died."""
+        """Restart after the workers died."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = self._new()
 
     def close(self, *, now: bool) -> None:
-        """End; `now` stops what is under way."""
+        """Close the executor; with `now`, stop running work."""
         # Gone once the pool is shut down.
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=not now, cancel_futures=True)
@@ -89,7 +89,7 @@ class LocalProcesses:
 
 
 class DaskWorkers:
-    """The workers of an existing Dask cluster, which must see the files that the work reads and writes."""
+    """The workers of an existing Dask cluster, which must have access to the files of the work."""
 
     def __init__(self, address: str, paths: tuple[str, ...] = ()) -> None:
         distributed = _import_distributed()
@@ -98,7 +98,7 @@ class DaskWorkers:
         self._paths = paths
 
     def submit(self, work: Callable[..., Result], *args: Any) -> Future[Result]:
-        """Start a piece of work."""
+        """Start a task."""
         # Dask would take two calls with equal arguments for one.
         started: Future[Result] = Future()
         packed = pickle.dumps((work, args))
@@ -108,10 +108,10 @@ class DaskWorkers:
         return started
 
     def renew(self) -> None:
-        """Dask replaces workers itself."""
+        """Do nothing: Dask replaces workers itself."""
 
     def close(self, *, now: bool) -> None:
-        """Leave the cluster as it was."""
+        """Close the client, and leave the cluster unchanged."""
         self._client.close()
 
 
@@ -123,14 +123,14 @@ def _hand_over(done: Any, started: Future[Result]) -> None:
 
 
 def _run_packed(paths: tuple[str, ...], packed: bytes) -> Result:
-    """Do a piece of work; what it needs can be imported only once the paths are known."""
+    """Do a task; its modules can be imported only once the paths are known."""
     prepare(1, paths)
     work, args = pickle.loads(packed)
     return work(*args)
 
 
 def prepare(n_threads: int, paths: tuple[str, ...]) -> None:
-    """Set up a process: its share of the cores, and where functions of one's own are."""
+    """Set up a process: its share of the cores, and the paths of user functions."""
     os.environ["SHESHA_THREADS"] = str(n_threads)
     sys.path.extend(path for path in paths if path not in sys.path)
     torch = sys.modules.get("torch")
@@ -146,19 +146,19 @@ def _import_distributed() -> ModuleType:
 
 
 def executor(workers: int | None, scheduler: str | None) -> Executor:
-    """Return the workers of a cluster, or so many processes; None of either: one per core."""
+    """Return the workers of a cluster or a number of processes, by default one per core."""
     if scheduler is not None:
         return DaskWorkers(scheduler, search_paths())
     return LocalProcesses(cores() if workers is None else workers, search_paths())
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def require_workers(workers: int | None, scheduler: str | None) -> None:
-    """Refuse, before anything is written, a number of processes or a cluster that cannot be."""
+    """Check the number of processes and the cluster address before anything is written."""
     if scheduler is None:
         if workers is not None:
             check.count(workers, "workers")
@@ -170,7 +170,7 @@ def require_workers(workers: int | None, scheduler: str | None) -> None:
 
 
 def _require_listener(address: str) -> None:
-    """Refuse an address where nothing answers; a client that could not connect would linger."""
+    """Refuse an address that does not answer, because a client without a connection would linger."""
     if kinds.text(address, "scheduler").startswith("inproc://"):
         return  # A scheduler in this process has no socket; a client sees at once whether it is there.
     host, _, port = address.removeprefix("tcp://").rpartition(":")
@@ -184,7 +184,7 @@ def _require_listener(address: str) -> None:
 
 
 def _start(n_threads: int, paths: tuple[str, ...]) -> None:
-    """Set up a worker: it leaves Ctrl-C to the main process, and ends when that is gone."""
+    """Set up a worker that leaves Ctrl-C to the main process and ends with it."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -200,5 +200,5 @@ def _exit_with_parent(sentinel: int) -> None:
 
 
 def search_paths() -> tuple[str, ...]:
-    """Return where this process finds modules, for the workers."""
+    """Return the module search path of this process, for the workers."""
     return tuple(path for path in sys.path if path)

@@ -14,7 +14,7 @@ from shesha.runs.store import ResultStore
 
 
 class Kept:
-    """Jobs whose results are kept as JSON, each under the job's key; what is kept already is not done again.
+    """Jobs whose results are stored as JSON under the job's key; stored jobs are not repeated.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Kept:
         return self._left.popleft() if self._left else None
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Keep the result."""
+        """Store the result."""
         seconds, value = result
         text = json.dumps(value)
         self._store.put(self._kind, {job.key: text})
@@ -74,12 +74,12 @@ class Kept:
         return float(seconds)
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Note why there is no result."""
+        """Record the reason for a missing result."""
         self.failures[job.key] = reason
 
 
 def time_call(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Call, and tell the seconds that it took."""
+    """Call the function, and return the result and its time in seconds."""
     start = time.perf_counter()
     found = call(*arguments)
     return time.perf_counter() - start, found

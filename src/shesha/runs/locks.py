@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep other processes from writing a store.
+    """Prevent other processes from writing a store.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ def lock_for_writing(path: Path, *, wait: bool = True) -> Iterator[None]:
     except Timeout:
         owner = f"another run (process {_owner(place)})"
         if not wait:
-            raise StoreError(f"store must have one writer, got a second: {owner} is writing {path}") from None
-        LOG.warning("%s is writing %s: waiting for it to end", owner, path)
+            raise StoreError(f"store must have only one writer, but {owner} is writing {path}") from None
+        LOG.warning("%s is writing %s; waiting until it ends", owner, path)
         lock.acquire()
     except OSError as error:
-        raise type(error)(f"store must be in a folder that can be written, got {path}: {error}") from error
+        raise type(error)(f"store must be in a writable folder, got {path}: {error}") from error
     try:
         # Some systems keep others off a locked file's content; the name is for messages alone.
         with suppress(OSError):

@@ -11,7 +11,7 @@ from shesha.support.progress import Lines, silent
 
 
 class Meter:
-    """Counts work by kind; what remains of a kind is expected to take what that kind has taken so far."""
+    """A counter of work by kind; remaining work of a kind is expected to take as long as before."""
 
     def __init__(self, n_workers: int, what: str = "pieces") -> None:
         self._n_workers = n_workers
@@ -20,7 +20,7 @@ class Meter:
         self._taken: defaultdict[Hashable, float] = defaultdict(float)
         self._done: defaultdict[Hashable, float] = defaultdict(float)
         self.more_to_plan = False
-        """Whether work will be added once more is done."""
+        """Whether further work will be added later."""
         self._bar: Any = None
         self._task: Any = None
         self._lines: Lines | None = None
@@ -30,7 +30,7 @@ class Meter:
         self._left[kind] += amount
 
     def finish(self, kind: Hashable, amount: float, seconds: float) -> None:
-        """Count work that is done, and the seconds of one worker that it took."""
+        """Count finished work, and the seconds of one worker that it took."""
         self._left[kind] -= amount
         self._done[kind] += amount
         self._taken[kind] += seconds
@@ -45,18 +45,18 @@ class Meter:
         return (expected / self._n_workers if known else None), unknown_work
 
     def text(self) -> str:
-        """Say how far the run is."""
+        """Return the progress in words."""
         seconds, more = self.seconds_left()
         rest = "" if seconds is None else f", {'at least' if more else 'about'} {duration(seconds)} left"
         return f"{self.describe()}{rest}"
 
     def describe(self) -> str:
-        """Say how much of what is done."""
+        """Return the finished and total work in words."""
         done = sum(self._done.values())
         return f"{done:.0f}/{done + sum(self._left.values()):.0f}{'+' if self.more_to_plan else ''} {self._what}"
 
     def __enter__(self) -> Meter:
-        """Start to show how far the run is."""
+        """Start to show the progress."""
         if sys.stderr.isatty() and not silent():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -70,7 +70,7 @@ class Meter:
         return self
 
     def show(self) -> None:
-        """Show how far the run is: on a terminal at once, elsewhere now and then."""
+        """Show the progress, immediately on a terminal and at intervals elsewhere."""
         if self._lines is not None:
             self._lines.say(self.text())
         if self._bar is not None:
@@ -85,7 +85,7 @@ class Meter:
 
 
 def duration(seconds: float) -> str:
-    """Print a time as people say it."""
+    """Format a time for readers."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -14,42 +14,42 @@ from shesha.runs.progress_estimate import Meter
 from shesha.support.warnings import NotEstimable
 
 ATTEMPTS = 3
-"""A job whose worker died this many times is given up."""
+"""Number of worker deaths after which a job is recorded as failed."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A piece of work that any process can do."""
+    """A job that any process can do."""
 
     key: str
-    """Names it among the jobs of its plan."""
+    """Key of the job within its plan."""
     kind: Hashable
-    """Jobs of a kind take about equally long per amount."""
+    """Kind of the job; jobs of a kind take about equally long per amount."""
     amount: float
     call: Callable[..., Any]
-    """A function that other processes can import."""
+    """Function that other processes can import."""
     arguments: tuple[Any, ...]
     attempts: int = field(default=0, init=False)
 
 
 class Plan(Protocol):
-    """What is to be done, and what becomes of the results. All three are called in the process that runs the plan."""
+    """A plan of jobs and the handling of their results; all methods are called in the main process."""
 
     def ready(self) -> Job | None:
-        """Return a job that can be started; None while there is none, or no more."""
+        """Return a job that can be started; None if there is none at the moment."""
         ...
 
     def keep_result(self, job: Job, result: Any) -> float:
-        """Keep what a job returned, and return the seconds of one worker that it took."""
+        """Store the result of a job, and return the seconds of one worker that it took."""
         ...
 
     def record_failure(self, job: Job, reason: str) -> None:
-        """Keep why a job has no result: it raised an error, or its worker died too often."""
+        """Store the reason for a missing result: an error, or repeated deaths of the worker."""
         ...
 
 
 def run(plan: Plan, executor: Executor, meter: Meter | None = None) -> None:
-    """Do the jobs of a plan until none is ready and none is under way, and close the executor.
+    """Run the jobs of a plan until none is ready or running, and close the executor.
 
     A worker that dies takes what is under way with it: these jobs are tried again one at a time, so that whichever
     kills its worker shows, and that one is given up after three attempts. Ctrl-C, a full disk or a lost cluster end the
@@ -106,7 +106,7 @@ class _Runner:
             self._executor.close(now=now)
 
     def _fill(self) -> bool:
-        """Give the workers enough to do; False when nothing is left."""
+        """Submit enough jobs to the workers; return False if nothing is left."""
         if self._suspects:
             # Whichever of them kills its worker shows when it is alone.
             if not self._under_way:
@@ -125,7 +125,7 @@ class _Runner:
         self._under_way[future] = job
 
     def _collect(self, finished: Collection[Future[Any]]) -> None:
-        """Keep what is done. When workers died all their work ends at once, and what was under way is lost."""
+        """Store finished results; if workers died, their running jobs are lost."""
         jobs = [(self._under_way.pop(future), future) for future in finished]
         dead = [job for job, future in jobs if isinstance(future.exception(), BrokenExecutor)]
         for job, future in jobs:
@@ -149,7 +149,7 @@ class _Runner:
         self._meter.finish(job.kind, job.amount, self._plan.keep_result(job, result))
 
     def _survive(self, jobs: Sequence[Job]) -> None:
-        """Start new workers; what was under way is tried again, one at a time."""
+        """Start new workers, and retry the lost jobs one at a time."""
         self._under_way.clear()
         self._executor.renew()
         for job in jobs:
@@ -165,12 +165,12 @@ class _Runner:
 
 
 def _lost(error: Exception) -> bool:
-    """Whether a cluster lost the work, rather than the work failing."""
+    """Return whether a cluster lost the work, as opposed to a failure of the work."""
     return any(word in type(error).__name__ for word in ("Killed", "Cancelled", "Lost"))
 
 
 def failure_reason(error: Exception) -> str:
-    """Say in one line why there is no value."""
+    """Return the reason for a missing value in one line."""
     text = str(error).strip().partition("\n")[0]
     if isinstance(error, NotEstimable):
         return text
@@ -178,5 +178,5 @@ def failure_reason(error: Exception) -> str:
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Whether an error means that nothing more can be written."""
+    """Return whether an error means that nothing more can be written."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -26,7 +26,7 @@ LAYOUT = sqlite.Layout(
 )
 _LAST = "\U0010ffff"
 _SEAL = 8
-"""Characters of the checksum in front of each text."""
+"""Length of the checksum in front of each text."""
 
 
 def _sealed(text: str) -> str:
@@ -34,7 +34,7 @@ def _sealed(text: str) -> str:
 
 
 class ResultStore:
-    """Texts (of JSON, say) by kind and key, in one SQLite file or, without a path, in memory.
+    """Texts (such as JSON) by kind and key, in one SQLite file or, without a path, in memory.
 
     A process that is killed at any moment leaves all that `put` had returned from. One process writes at a time: see
     `open_for_writing`. Each text is kept with a checksum, so that what was altered since is refused, not used.
@@ -75,45 +75,45 @@ class ResultStore:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the store outlives this process."""
+        """Whether the store remains after this process."""
         return self.path != sqlite.MEMORY
 
     def put(self, kind: str, values: Mapping[str, str]) -> None:
-        """Write texts under their keys, all or nothing; earlier ones of these keys are replaced."""
+        """Write texts in one transaction; earlier texts under the same keys are replaced."""
         with sqlite.transaction(self._connection, self.path):
             rows = ((kind, key, _sealed(value)) for key, value in values.items())
             self._connection.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", rows)
 
     def get(self, kind: str, key: str) -> str | None:
-        """Return the text under a key, None if there is none."""
+        """Return the text under a key; None if there is none."""
         query = "SELECT value FROM result WHERE kind = ? AND key = ?"
         with sqlite.reading(self.path):
             found = self._connection.execute(query, (kind, key)).fetchone()
         return None if found is None else self._opened(kind, key, found[0])
 
     def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
-        """Yield keys and texts of a kind, in the order of the keys; those of keys that begin with the prefix."""
+        """Yield keys and texts of a kind in the order of keys, optionally those with a prefix."""
         query = "SELECT key, value FROM result WHERE kind = ? AND key >= ? AND key < ? ORDER BY key"
         with sqlite.reading(self.path):
             for key, value in self._connection.execute(query, (kind, prefix, prefix + _LAST)):
                 yield key, self._opened(kind, key, value)
 
     def _opened(self, kind: str, key: str, value: Any) -> str:
-        """Return the text of a stored value, if it is still the one that was written."""
+        """Return the text of a stored value, if its checksum is valid."""
         text = value[_SEAL:] if isinstance(value, str) else ""
         if not isinstance(value, str) or _sealed(text) != value:
             raise sqlite.damaged(self.path, f"{kind} {key:.40}")
         return text
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:
-        """Remove what stands under keys, where there is something."""
+        """Remove the texts under some keys, if they exist."""
         with sqlite.transaction(self._connection, self.path):
             self._connection.executemany("DELETE FROM result WHERE kind = ? AND key = ?", ((kind, key) for key in keys))
 
 
 @contextmanager
 def open_for_writing(path: str | os.PathLike[str] | None, *, wait: bool = True) -> Iterator[ResultStore]:
-    """Open a store that no other process writes meanwhile; None: one in memory.
+    """Open a store with a lock against other writers; without a path, open one in memory.
 
     Parameters
     ----------

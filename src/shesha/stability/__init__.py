@@ -1,4 +1,4 @@
-"""How stable is the geometry of a representation?"""
+"""Stability of the geometry of a representation."""
 
 from shesha.stability._cards import card
 from shesha.stability._registry import Variant, registered_variants, stability

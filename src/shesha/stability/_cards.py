@@ -13,7 +13,7 @@ _DATA = {"rows": "X", "labels": "X, y", "replicates": "X_a, X_b"}
 
 
 def card(score: str | Variant | Callable[..., float]) -> str:
-    """Return what a reader must know of a stability score, as text.
+    """Return the card of a stability score as text.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def _facts(one: Variant) -> list[tuple[str, str]]:
         ("options", options_in_words(one.options)),
         ("estimate", _estimate(one)),
         ("chance", _chance(one)),
-        ("audit", "part of every one" if one.audited else ""),
+        ("audit", "included in every audit" if one.audited else ""),
         ("also called", one.alias),
         ("reference", one.reference),
         ("call it", f"{place}.{one.function.__name__}({_DATA[one.needs]})"),
@@ -66,7 +66,7 @@ def _estimate(one: Variant) -> str:
     if one.needs == "replicates":
         return "no interval"
     if not one.estimand:
-        return "no interval: what it estimates cannot be identified"
+        return "no interval: its estimand is not identifiable"
     options = options_in_words(one.estimator_options)
     return "with an interval over rows" + (f"; options: {options}" if options else "")
 
@@ -74,4 +74,4 @@ def _estimate(one: Variant) -> str:
 def _chance(one: Variant) -> str:
     if not one.has_chance:
         return "no null"
-    return "labels are shuffled" if one.needs_labels else "rows of what it correlates are matched at random"
+    return "labels are shuffled" if one.needs_labels else "rows of the two parts are matched at random"

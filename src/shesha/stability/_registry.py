@@ -39,7 +39,7 @@ Needs = Literal["rows", "labels", "replicates"]
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to score the stability of a representation, with what is declared and tested about it."""
+    """A stability score of a representation, with its declared and tested properties."""
 
     name: str
     function: Callable[..., float] = field(repr=False)
@@ -50,40 +50,41 @@ class Variant:
     means: str = field(repr=False)
     """The question that it answers, in a sentence."""
     means_not: str = field(repr=False)
-    """What must not be read into it."""
+    """Limits of its interpretation."""
     reference: str = field(repr=False)
     needs: Needs = "rows"
     invariant: frozenset[str] = frozenset()
-    """Changes of the representation that, with the default options, leave the value alone: scaling, translation,
+    """Changes of the representation that, with default options, do not change the value: scaling, translation,
     orthogonal."""
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
-    """Gives value, interval and null in one pass; None: rows are resampled and labels shuffled one by one."""
+    """Computes value, interval and null in one pass; None means that rows are resampled and labels shuffled one by
+    one."""
     estimand: bool = True
-    """Whether what it estimates can be identified; without, there is neither interval nor chance."""
+    """Whether its estimand is identifiable; if not, there is neither an interval nor a chance level."""
     settings: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Options of the estimator with their defaults; None: those of the function."""
+    """Options of the estimator with their defaults; None means those of the function."""
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     min_columns: int = 1
     min_classes: int = 2
     require_classes: Callable[[Classes], None] | None = field(default=None, repr=False)
-    """Refuses labels that have enough classes and still do not do."""
+    """Function that refuses unsuitable labels with enough classes."""
     samples_pairs: bool = False
-    """Whether its estimator takes `pairs`, and `target_se` where it averages draws."""
+    """Whether its estimator accepts `pairs`, and `target_se` if it averages draws."""
     audited: bool = False
     """Whether it is part of every audit."""
     place: int = 100
-    """Where it stands among the others, smallest first."""
+    """Position among the scores, smallest first."""
     alias: str = ""
     """Short name in the documented interface."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it goes by, its own name first."""
+        """Its names, the main one first."""
         return tuple(filter(None, (self.name, self.alias, self.title)))
 
     @property
     def has_chance(self) -> bool:
-        """Whether there is a null: labels that can be shuffled, or an estimator that makes one."""
+        """Whether there is a null, from shuffled labels or from an estimator."""
         return self.estimand and (self.needs_labels or (self.needs == "rows" and self.estimator is not None))
 
     @property
@@ -111,7 +112,7 @@ class Variant:
 
     @property
     def averages_draws(self) -> bool:
-        """Whether more draws make its value more exact, so that `target_se` can be reached."""
+        """Whether more draws make its value more precise, so that `target_se` can be reached."""
         return "n_draws" in self.estimator_options and self.samples_pairs
 
     @property
@@ -120,7 +121,7 @@ class Variant:
         return self.view.takes_distances(**self.view_options)
 
     def __call__(self, *data: Any, **options: Any) -> float:
-        """Score data as given."""
+        """Score unchecked data."""
         return _call(self, data, options)
 
     def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
@@ -130,7 +131,7 @@ class Variant:
         return representation_from(source).view(self.view, **chosen, **self.view_options)
 
     def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
-        """Check what is to be scored; values are checked when they are read."""
+        """Check the representation; values are checked when they are read."""
         found = rows_or_distances(X, name, min_columns=self.min_columns)
         if isinstance(found, Rdm) and not self.takes_distances:
             raise TypeError(f"{name} must be features for {self.name}, got distances between rows")
@@ -147,20 +148,20 @@ class Variant:
         return found
 
     def score(self, source: Rows | Rdm, classes: Classes | None, options: Mapping[str, Any]) -> float:
-        """Score checked data; NotEstimable tells why there is no value."""
+        """Score checked data; NotEstimable gives the reason for a missing value."""
         labels = () if classes is None else (classes,)
         return self.number(self.look(source, options), *labels, **options)
 
     def number(self, *data: Any, **options: Any) -> float:
-        """Call the function; a number that is none has a reason."""
+        """Call the function; a missing number gets a reason."""
         found = check.real_number(self.function(*data, **options), f"the value of {self.name}")
         if np.isnan(found):
-            raise NotEstimable(f"{self.name} gave no number")
+            raise NotEstimable(f"{self.name} did not return a number")
         return found
 
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
-"""Data that the function of each kind takes before its options."""
+"""Data arguments of each kind of function, before its options."""
 _variants: dict[str, Variant] = {}
 
 
@@ -177,7 +178,7 @@ def stability(
     *, needs: Literal["replicates"], **declared: Any
 ) -> Callable[[Callable[Concatenate[V, V, P], float]], Callable[Concatenate[Data, Data, P], float]]: ...
 def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Mark a function of a view as a stability score; what comes back is a function of a matrix.
+    """Mark a function of a view as a stability score, and return a function of a matrix.
 
     The function takes a view; then, if labels are needed, `Classes`; or, if replicates are needed, a second view; then
     its options. What comes back takes the data in their place. Options that the view's constructor knows go to the
@@ -204,7 +205,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
         found = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
         taken = _variants.get(found.name)
         if taken is not None and taken.function.__module__ != function.__module__:
-            raise ValueError(f"name must be one that no variant has, got {found.name!r}")
+            raise ValueError(f"name must differ from those of other variants, got {found.name!r}")
         _variants[found.name] = found
         remember_source(found.name, found.reference)
         return _as_function(found)
@@ -213,7 +214,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 
 
 def registered_variants() -> dict[str, Variant]:
-    """All marked scores by name, those of other packages included, in the order of their places."""
+    """All marked scores by name, including those of other packages, in their declared order."""
     load_marks()
     return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
 
@@ -257,7 +258,7 @@ def _public_signature(found: Variant) -> inspect.Signature:
 
 
 def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
-    """Check, subsample and score, in the order in which the documented functions draw."""
+    """Check, subsample and score, with draws in the order of the documented functions."""
     if found.needs == "replicates":
         sides = {name: found.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
         a, b = align_rows(sides).values()

@@ -40,7 +40,7 @@ def chance(
     seed: Seed = None,
     **options: Any,
 ) -> Chance:
-    """Compare a score with its distribution when nothing links what it correlates.
+    """Compare a score with its distribution when the parts that it correlates are unrelated.
 
     For 'feature_split' the rows of the second half are matched with those of the first at random; for
     'basis_averaged_split' the values of each feature are permuted on their own; for the supervised scores
@@ -139,7 +139,7 @@ def chance(
         request = replace(request, design=like)
     if not request.variant.has_chance:
         raise ValueError(
-            f"variant must have a null for chance, labels that can be shuffled or an estimator of its own, got "
+            f"variant must have a null for chance, from shuffled labels or from its own estimator, got "
             f"{request.variant.name!r}, which has neither"
         )
     _warn_of_series(request, design)
@@ -151,7 +151,7 @@ def chance(
 
 
 def _warn_of_series(request: Request, design: Design) -> None:
-    """Warn where the rows of both halves, which are those of the data, are not exchangeable as the design says."""
+    """Warn if rows are not exchangeable under the design."""
     rows = request.source
     if (
         nonempty_arguments(design)
@@ -170,18 +170,18 @@ def _conditional_requests(request: Request, keep: str | ArrayLike, design: Desig
 
 
 def _describe_null(request: Request) -> str:
-    """Say what the null permutes."""
+    """Describe what the null permutes."""
     rows = "all rows" if request.design is None else request.permuted.text
-    return f"each feature on its own, {rows}" if request.variant.view_options.get("rotated") else rows
+    return f"each feature separately, {rows}" if request.variant.view_options.get("rotated") else rows
 
 
 def _strictest(found: list[Chance]) -> Chance:
-    """Return the null that leaves the least; one that cannot be estimated leaves nothing."""
+    """Return the strictest null; one that cannot be estimated counts as strictest."""
     return max(found, key=lambda one: (one.p_value != one.p_value, one.p_value, one.threshold))
 
 
 def require_reachable(n_permutations: int, alpha: float) -> None:
-    """Refuse a level that no score could reach."""
+    """Refuse a significance level that no score could reach."""
     check.count(n_permutations, "n_permutations")
     check.fraction(alpha, "alpha", closed=False)
     if n_permutations < 1 / alpha - 1 - 1e-9:

@@ -11,7 +11,7 @@ from shesha.stability._registry import Variant, registered_variants
 
 
 def variant_named(name: str) -> Variant:
-    """Return the variant of this (documented or full) name, or list the known ones; replicates are another matter."""
+    """Return the variant of this name, documented or full; the error lists known names."""
     found = {one.name: one for one in registered_variants().values() if one.needs != "replicates"}
     aliases = {one.alias: one.name for one in found.values() if one.alias}
     full = aliases.get(name, name) if isinstance(name, str) else name
@@ -19,7 +19,7 @@ def variant_named(name: str) -> Variant:
 
 
 def require_known_options(variant: Variant, options: dict[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse options that a variant does not take, and list those that it does."""
+    """Refuse options that a variant does not accept, and list those that it does."""
     unknown = [name for name in options if name not in known]
     if unknown:
         raise TypeError(

@@ -21,7 +21,7 @@ from shesha.support.types import Seed
 from shesha.views import Rows
 
 _LOOKED_AT = 4096
-"""Rows of a file that are looked at for copies."""
+"""Number of rows of a file that are checked for copies."""
 
 
 def estimate(
@@ -42,7 +42,7 @@ def estimate(
     seed: Seed = None,
     **options: Any,
 ) -> Estimate:
-    """Score a representation with an interval that allows for other rows and other partitions.
+    """Score a representation, with an interval for other rows and other partitions.
 
     The interval is for the mean score over samples of as many rows, each averaged over all partitions of these features
     (of other features it says nothing). Three errors make it: from the rows, from the partitions drawn, and from
@@ -70,7 +70,7 @@ def estimate(
         not their spread), and widened by Student's t for the number of rows, or groups. With sampled
         pairs it is analytic instead (dyadic-robust).
     target_se : float, optional
-        Draw partitions until the Monte-Carlo error of the value is at most this (split scores).
+        Draw partitions until the Monte Carlo error of the value is at most this (split scores).
     pairs : int or 'all', optional
         Use exactly this many random pairs of rows, none twice, shared out among the partitions; 'all', or as many
         as there are: the exact score, whose cost grows with the square of the rows.
@@ -157,7 +157,7 @@ def _lost(found: Evidence) -> list[str]:
 
 
 def _copies(request: Request) -> tuple[str, ...]:
-    """Warn of duplicated rows if no design says what to resample together."""
+    """Warn of duplicated rows if no design declares which rows to resample together."""
     if request.design is not None or not isinstance(request.source, Rows):
         return ()
     rows, n = request.source.sample, request.n_rows
@@ -171,6 +171,6 @@ def _copies(request: Request) -> tuple[str, ...]:
         return ()
     where = "" if len(rows) == n else f" among the first {len(rows):,}"
     return (
-        f"rows{where} that repeat an earlier one exactly: {n_copies:,}; they count here as rows of their own: if they "
-        "are copies, pass what they are copies of as groups=, or the interval is too narrow",
+        f"exact repeats of earlier rows{where}: {n_copies:,}; they count as separate rows, so if they are copies, "
+        "declare each set of copies with groups=, or the interval is too narrow",
     )

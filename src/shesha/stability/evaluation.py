@@ -25,7 +25,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Rdm, Rows, hint_of_distances
 
 _DRAWS = ("n_splits", "n_rotations")
-"""The documented names of what is called n_draws here."""
+"""The documented names of n_draws."""
 
 
 def build_request(
@@ -42,7 +42,7 @@ def build_request(
     design: Design | Exchange | None = None,
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
-    """Check what is asked, and the kind and shape of the data."""
+    """Check the request, and the type and shape of the data."""
     found = variant if isinstance(variant, Variant) else variant_named(variant)
     if not found.estimand:
         raise ValueError(
@@ -52,7 +52,7 @@ def build_request(
     if found.needs_labels and y is None:
         raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
     if isinstance(y, str):
-        raise TypeError(f"y must be labels, one per row, got the text {y!r}: name a score by variant={y!r}")
+        raise TypeError(f"y must be labels, one per row, got the text {y!r}: pass a score as variant={y!r}")
     chosen = _options(found, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
     _require_taken("pairs", pairs, found, [one for one in registered_variants().values() if one.samples_pairs])
@@ -85,21 +85,21 @@ def build_request(
 
 
 def _require_taken(name: str, value: object, variant: Variant, takers: list[Variant]) -> None:
-    """Refuse an option that the variant has no use for."""
+    """Refuse an option that the variant does not use."""
     if value is not None and variant not in takers:
         known = ", ".join(one.name for one in takers)
-        raise ValueError(f"{name} must be left out for {variant.name!r}, it applies to {known}")
+        raise ValueError(f"{name} must be left out for {variant.name!r}; it applies to {known}")
 
 
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
-    """Return what the covariates leave of the features."""
+    """Return the residuals of the features given the covariates."""
     if known.columns is None or not isinstance(source, Rows):
-        raise ValueError("covariates must be columns beside features, got distances between rows")
+        raise ValueError("covariates need features, got distances between rows")
     return Rows(known.residuals(source.whole.rows), source.name)
 
 
 def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
-    """Return the design that is asked for; None where nothing is, so that all rows may take each other's place."""
+    """Return the requested design; None without one, so that all rows are exchangeable."""
     if isinstance(design, Exchange):
         return design if design.named else None
     asked = nonempty_arguments(design)
@@ -107,7 +107,7 @@ def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | 
 
 
 def evaluate(request: Request) -> Evidence:
-    """Measure what is asked; what the data cannot give has a reason."""
+    """Compute the request; missing values have a reason."""
     estimator = request.variant.estimator or estimate_one_by_one
     with explain_undirected_rows():
         try:

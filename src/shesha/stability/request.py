@@ -21,11 +21,11 @@ from shesha.views import Rdm, Rows
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of an estimator: checked input and settings."""
+    """A request to an estimator: checked input and settings."""
 
     variant: Variant
     source: Rows | Rdm
-    """Checked for kind and shape; not yet read, since it may lie on disk."""
+    """Data with checked type and shape, not yet read because they may be on disk."""
     classes: Classes | None
     options: dict[str, Any]
     n_bootstrap: int = 0
@@ -34,7 +34,7 @@ class Request:
     pairs: int | None = None
     seed: int | np.random.Generator | None = None
     design: Exchange | None = None
-    """Which rows may take each other's place; None: all."""
+    """The rows that are exchangeable; None means all."""
 
     @property
     def n_rows(self) -> int:
@@ -43,23 +43,23 @@ class Request:
 
     @property
     def n_features(self) -> int:
-        """Number of features; 0 where only distances are known."""
+        """Number of features; 0 if only distances are known."""
         return self.source.shape[1] if isinstance(self.source, Rows) else 0
 
     @property
     def labels(self) -> Classes:
-        """The labels, of a variant that needs them."""
+        """The labels, for a variant that needs them."""
         assert self.classes is not None
         return self.classes
 
     @property
     def exchange(self) -> Exchange:
-        """Which rows may take each other's place."""
+        """The rows that are exchangeable."""
         return exchange(self.n_rows) if self.design is None else self.design
 
     @property
     def permuted(self) -> Exchange:
-        """What the null permutes: as the design says, but within groups where labels are shuffled that all groups mix.
+        """The design of the null; shuffled labels stay within groups if all groups have several classes.
 
         Exchanging whole groups would then leave most labels as they are, or mix them by the order of the rows alone.
         """
@@ -73,18 +73,18 @@ class Request:
         return Exchange(self.n_rows, blocks.reshape(-1), named=("rows within groups",))
 
     def orders(self) -> list[Index]:
-        """Random matchings of the rows, the same whenever they are asked for with a seed that is a number."""
+        """Random matchings of the rows, which are reproducible if the seed is a number."""
         return self.permuted.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
 
     def resamples(self) -> Matrix:
-        """How often each row counts in each resample: an array of shape (n_rows, n_bootstrap)."""
+        """Counts of each row in each resample: an array of shape (n_rows, n_bootstrap)."""
         rng = spawn(self.seed, RESAMPLING)
         if self.design is None:
             return bootstrap_correlations.row_counts(self.n_rows, self.n_bootstrap, rng)
         return np.stack([self.design.resample(rng) for _ in range(self.n_bootstrap)], axis=1).astype(np.float64)
 
     def resample_rows(self, rng: np.random.Generator) -> Index:
-        """Rows of a resample, drawn with their labels: classes are as large as it happens, but none is lost."""
+        """Rows of a resample with their labels; class sizes vary, but no class is lost."""
         if self.design is not None:
             return np.repeat(np.arange(self.n_rows), self.design.resample(rng))
         if self.classes is None:
@@ -95,15 +95,15 @@ class Request:
         return np.concatenate([rng.choice(own, size) for own, size in zip(members, drawn, strict=True)])
 
     def shuffle_labels(self, order: Index) -> Request:
-        """The same with shuffled labels, and nothing but the value asked for."""
+        """Return the same request with shuffled labels, for the value only."""
         return replace(self, classes=self.labels.take(order), n_bootstrap=0, n_permutations=0)
 
 
 RESAMPLING, THINNING, MATCHING, DIRECTED, ROTATING = 1, 2, 3, 4, 5
 SHUFFLING = 101
-"""Purposes of the streams that a seed is spawned into."""
+"""Purposes of the random streams that are derived from a seed."""
 _FEWEST = 2
-"""Rows of a class that a resample keeps at least: fewer have no spread, and cannot be cut in two."""
+"""Smallest number of rows of a class in a resample; fewer have no spread and cannot be divided."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class Evidence:
     resampled: Vector = field(default_factory=lambda: np.empty(0))
     """Scores of resampled rows."""
     redrawn: bool = False
-    """Whether each resample drew partitions of its own, so that their spread is part of the resamples'."""
+    """Whether each resample drew separate partitions, whose spread is then included."""
     null: Vector = field(default_factory=lambda: np.empty(0))
     """Scores under random matchings."""
     analytic_error: float = float("nan")
-    """Standard error over rows, where it is known without resampling."""
+    """Standard error over rows, if it is known without resampling."""
     pair_error: float = 0.0
     n_pairs: int = 0
     pairs_dropped: int = 0

@@ -11,7 +11,7 @@ from shesha.views import UndirectedHalfError, UndirectedRowsError
 
 @contextmanager
 def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
-    """Turn rows without a direction into the documented error; `name` is what the caller calls the data."""
+    """Convert the error about rows without a direction into the documented one; `name` is the caller's argument."""
     try:
         yield
     except UndirectedRowsError as error:
@@ -24,5 +24,5 @@ def explain_undirected_rows(name: str | None = None) -> Iterator[None]:
         raise ValueError(
             f"X must have no row that is {kind} within a half of its features under the {error.metric} metric, "
             f"got {kind} halves in rows {check.join_items(error.rows)}: use metric='euclidean', or "
-            "shesha.stability.estimate, which leaves such pairs out and counts them"
+            "shesha.stability.estimate, which leaves out such pairs and counts them"
         ) from None

@@ -1,4 +1,4 @@
-"""Steering vectors and probes: which direction, which layer, how far, and what chance gives."""
+"""Steering vectors and probes: directions, layers, strengths and chance levels."""
 
 from shesha.steering._labelled_rows import halves
 from shesha.steering._layer_choice import rank_layers

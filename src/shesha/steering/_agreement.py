@@ -13,7 +13,7 @@ from shesha.support.types import Labels, Matrix, Seed, Vector
 _SHUFFLING, _RESAMPLING = 71, 72
 _N_BOOTSTRAP = 200
 _ENTRIES = 1 << 21
-"""Numbers that are held in memory at a time."""
+"""Maximum number of values in memory."""
 _LEVEL = 0.05
 NAMES = ("coherence", "unbiased coherence")
 

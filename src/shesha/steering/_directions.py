@@ -97,7 +97,7 @@ def _from_means(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
 
 
 def _from_shifts(rows: Matrix, codes: Labels, weights: Matrix) -> Vector:
-    """Each row less the mean of all rows of other classes."""
+    """Each row minus the mean of all rows of other classes."""
     means, counts = class_means(rows, codes)
     share = counts[:, None] / counts.sum()
     others = (means.T @ share).T / (1 - share) - share * means / (1 - share)

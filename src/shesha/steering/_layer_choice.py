@@ -1,4 +1,4 @@
-"""Rank layers for steering or probing, against the best of many by chance."""
+"""Rank layers for steering or probing, compared with the best of many by chance."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
 
 
 def _values(found: list[Outcome], name: str, n_labellings: int) -> Matrix:
-    """Values that layers are ranked by: (labellings, probes)."""
+    """Values for ranking layers: (labellings, probes)."""
     column = [one.scores[SCORES.index(name)] for one in found]
     return np.array(column).reshape(n_labellings, -1)
 

@@ -1,4 +1,4 @@
-"""Effects of steering on single rows, measured by their neighbours, because a linear probe moves all rows alike."""
+"""Effects of steering on single rows, measured by neighbours because a linear probe moves all rows equally."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shesha.support.types import Labels, Mask, Matrix, Vector
 
 NEIGHBOURS = 10
 _ENTRIES = 1 << 21
-"""Distances that are held in memory at a time."""
+"""Maximum number of distances in memory."""
 
 
 def local_effects(

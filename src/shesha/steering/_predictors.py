@@ -1,4 +1,4 @@
-"""Predict from the geometry of some rows how well others can be steered."""
+"""Predictors of how well rows can be steered, from the geometry of other rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Predictor = Callable[[Matrix, Labels], float]
 _SHUFFLING = 73
 _LEVEL = 0.05
 _ROWS = 1000
-"""Most rows whose distances are ranked; the published scores use fewer."""
+"""Maximum number of rows whose distances are ranked; the published scores use fewer."""
 
 _PAIRS = 1_000_000
 

@@ -50,7 +50,7 @@ def draw_plan(y: Labelled, n_splits: int, n_draws: int, rng: np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Effects of steering on the rows that a probe did not see."""
+    """Effects of steering on held-out rows."""
 
     accuracies: Vector
     """At each strength."""
@@ -60,7 +60,7 @@ class Outcome:
     """The strength at which half of the rows of other predicted classes become the target."""
     rows: Index
     effects: Vector
-    """Of each steered row."""
+    """Effect on each steered row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Setup:
     """Settings of steering."""
 
     alphas: Vector
-    """In the units of the rows."""
+    """Strengths in the units of the rows."""
     method: Method
     C: float
     neighbours: int

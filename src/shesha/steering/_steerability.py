@@ -1,4 +1,4 @@
-"""Steerability of rows."""
+"""Measurement of how far rows can be steered."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     source: str
     target: str
     norm: float
-    """Mean length of the rows: what one unit 'norm' is."""
+    """Mean length of the rows, which is one unit of 'norm'."""
     coherence: SteeringScore
     """Mean cosine of the shifts of the target's rows, from the mean of the source's, to their mean shift."""
     unbiased: SteeringScore
@@ -42,14 +42,14 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
     n_rows: int
     exchanged: str
     weights: NDArray[np.float64] = field(repr=False)
-    """Of the logistic probe on the same rows: (1, n_features), or one line per class."""
+    """Coefficients of the logistic probe on the same rows: (1, n_features), or one line per class."""
     intercepts: Vector = field(repr=False)
     classes: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the coherence."""
+        """Interval of the coherence."""
         return self.coherence.ci_low, self.coherence.ci_high
 
     @property
@@ -59,7 +59,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the direction."""
+        """Shape of the direction."""
         return self.direction.shape
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Experiments as code: a question, a grid of cells, and a page that compares our numbers with published ones.
+"""Studies: experiments with a question, a grid of cells, and a page that compares with published numbers.
 
     @study("width", paper="004, 6.1", version=1, full={...}, quick={...})
     def width(measure, ratio, seed): ...      # one cell: parameters in, one tidy row out

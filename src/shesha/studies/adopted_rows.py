@@ -14,7 +14,7 @@ from shesha.studies.writing import ROWS, SUMMARY
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
-    """Put the rows of `rows.csv` into a store that has none of this study, and return how many.
+    """Add the rows of `rows.csv` to a store without rows of this study, and return their number.
 
     Rows of another version of the study are left alone. They have the six digits of the table.
 
@@ -52,12 +52,12 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
 
 
 def _told(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a row, those that it does not have left out."""
+    """Return the parameters of a row, without missing ones."""
     return tuple((name, row[name]) for name in sorted(names) if row.get(name))
 
 
 def _text(value: Any) -> str:
-    """Return what a table holds of a parameter."""
+    """Return the values of a parameter in a table."""
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

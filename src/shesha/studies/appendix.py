@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _MARKS = {AGREES: "✓", DIFFERS: "≠", HOLDS_NOT: "✗", NOT_FOUND: "✗", INCONCLUSIVE: "?", UNREACHABLE: "○", NOT_RUN: "…"}
 _MEANINGS = {
-    AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives "
-    "its control. The words in parentheses say what we tested it on; a check of *its own printed numbers* is no "
+    AGREES: "within the joint uncertainty at 95 %, or up to rounding; a claim that is repeated and survives its "
+    "control. The words in parentheses say what we tested it on; a check of *its own printed numbers* is no "
     "experiment. *loose*: the uncertainty covers more than half of the possible range of the statistic",
     DIFFERS: "outside the joint uncertainty, with the reason where we found one",
     HOLDS_NOT: "a claim that is not repeated or fails its control on the paper's data, recipe or printed numbers",
@@ -53,7 +53,7 @@ _LISTED = (
 
 
 def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.DataFrame) -> None:
-    """Write every number: a page of all studies, a page for each paper, and one file of all lines.
+    """Write all numbers: a page of all studies, a page for each paper, and one file of all lines.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _rules() -> Iterator[str]:
 
 
 def _counted(checks: pd.DataFrame) -> str:
-    """Say how many results there are of each verdict, and what those that agree rest on."""
+    """Return the number of results by verdict, and the basis of those that agree."""
     results = checks[checks.counts == counting.RESULT]
     counts = results.verdict.value_counts()
     told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
@@ -158,13 +158,13 @@ def _counted(checks: pd.DataFrame) -> str:
 
 
 def _verdict(line: Any) -> str:
-    """Mark, word, and what it rests on."""
+    """Mark, word and basis of a verdict."""
     rests = f" ({line.basis})" if line.basis and line.verdict != NOT_FOUND else ""
     return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
 
 
 def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Group the studies by the paper that they are of; what is new comes last."""
+    """Group the studies by paper, with new ones last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
     for one in summaries:
@@ -187,14 +187,14 @@ def _place(where: object) -> str:
 
 
 def _headed(place: str) -> str:
-    """Say that a bare number is a section's."""
+    """Mark a plain number as a section."""
     if not place[:1].isdigit():
         return place
     return f"Sections {place}" if " and " in place else f"Section {place}"
 
 
 def _in_order(place: str) -> list[tuple[int, str]]:
-    """Sort Table 9 before Table 10."""
+    """Key that sorts Table 9 before Table 10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", place)]
 
 
@@ -220,7 +220,7 @@ def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
 
 
 def _part(summary: dict[str, Any]) -> str:
-    """Say how much of the grid is there, if not all of the full one."""
+    """Return the finished part of the grid, if it is not complete."""
     rows, cells, absent = (summary.get(name, 0) for name in ("rows", "cells", "unreachable"))
     if summary["grid"] == "full" and rows + absent == cells:
         return f" (all {rows:,} cells whose data or weights are at hand, of {cells:,})" if absent else ""
@@ -228,7 +228,7 @@ def _part(summary: dict[str, Any]) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return what stands before the first full stop that a capital follows.
+    """Return the first sentence.
 
     Examples
     --------

@@ -31,11 +31,11 @@ SAID = {
     UNREACHABLE: ("is not reachable here", "are not reachable here"),
     NOT_RUN: ("was not run", "were not run"),
 }
-"""What is said of one, and of several."""
+"""Verbs for one check, and for several."""
 DATA, RECIPE = "the paper's data", "its recipe"
 STAND_IN, OWN_NUMBERS = "other models", "its own printed numbers"
 BASES = (DATA, RECIPE, STAND_IN, OWN_NUMBERS)
-"""What ours can rest on."""
+"""Possible bases of our numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Check:
     basis: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse other verdicts, which no table would count; on stand-ins nothing stronger than "not found" is said."""
+        """Refuse unknown verdicts, and verdicts stronger than "not found" on stand-ins."""
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
         if self.basis == STAND_IN and self.verdict == HOLDS_NOT:
@@ -84,7 +84,7 @@ class Check:
 
     @property
     def loose(self) -> bool:
-        """Whether it agrees, and so would nearly anything else."""
+        """Whether it agrees only because nearly any value would."""
         return self.verdict == AGREES and self.why.startswith(LOOSE)
 
 
@@ -100,7 +100,7 @@ def judged(
     why: str = "",
     admissible: tuple[float, float] | None = None,
 ) -> Check:
-    """Compare a number with a published one: it agrees within the joint uncertainty at 95 %, or up to rounding.
+    """Compare a number with a published one, which agrees within the joint uncertainty at 95 % or up to rounding.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def judged(
 def resting_on(
     checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
 ) -> tuple[Check, ...]:
-    """Say what our numbers rest on, of checks that do not say yet and whose "place | name" holds one of the words."""
+    """Set the basis of checks without one whose "place | name" contains one of the words."""
     some, others = tuple(words), tuple(but)
 
     def meant(one: Check) -> bool:
@@ -157,7 +157,7 @@ def resting_on(
 
 
 def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: str = "") -> list[Check]:
-    """Turn a table of `beside` into checks, one per line.
+    """Convert a table of `beside` into checks, one per line.
 
     Parameters
     ----------
@@ -185,12 +185,12 @@ def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: 
 
 
 def _allowed(line: Any) -> float:
-    """How far a published draw may lie from the mean of ours."""
+    """Allowed difference between a published draw and the mean of ours."""
     return tolerance.allowed(float(line.get("sd", 0.0)), decimals=15)
 
 
 def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
-    """Return published numbers that cannot be repeated here, as (what, published), with the reason."""
+    """Return checks for published numbers, (what, published), that cannot be repeated here, with the reason."""
     return [Check(where, name, published, None, UNREACHABLE, why) for name, published in what]
 
 

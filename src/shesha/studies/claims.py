@@ -49,7 +49,7 @@ def _below(one: Fact, threshold: float) -> str:
 
 
 def _within(one: Fact, threshold: float) -> str:
-    """Zero up to a size that counts as none: an interval within shows it, one without zero refutes it."""
+    """Test of absence: an interval within the threshold supports it, one without zero refutes it."""
     low, high = one.limits
     if -threshold <= low and high <= threshold:
         return YES
@@ -57,12 +57,12 @@ def _within(one: Fact, threshold: float) -> str:
 
 
 def _significant(one: Fact, threshold: float) -> str:
-    """Support by a p-value; one above the level decides nothing."""
+    """Test by a p-value; a value above the level decides nothing."""
     return YES if one.value <= threshold else OPEN
 
 
 def _often(one: Fact, threshold: float) -> str:
-    """Share of resampled tables that show it: nearly all, hardly any, or neither."""
+    """Test by the share of resampled tables that show the claim: nearly all, hardly any, or neither."""
     return YES if one.value >= threshold else NO if one.value <= 1 - threshold else OPEN
 
 
@@ -77,7 +77,7 @@ OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What decides a question: a fact beside a threshold, and the words for each answer."""
+    """The rule for a question: a fact, a threshold, and the words for each answer."""
 
     fact: str
     operator: str
@@ -87,14 +87,16 @@ class Rule:
     control: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse rules that could read a large p-value as an answer."""
+        """Refuse rules that would interpret a large p-value as an answer."""
         if self.operator not in OPERATORS:
             raise ValueError(f"operator must be one of {', '.join(OPERATORS)}, got {self.operator!r}")
         if self.fact.endswith(_P_VALUE) != (self.operator == "significant"):
-            raise ValueError(f"a p-value must be judged by 'significant', and nothing else by it, got {self.fact!r}")
+            raise ValueError(
+                f"p-values must be judged by 'significant', and other facts must not be, got {self.fact!r}"
+            )
 
     def answer(self, facts: Facts) -> str:
-        """Return yes, no or inconclusive; "not run" where the fact is not there."""
+        """Return yes, no or inconclusive, or "not run" if the fact is missing."""
         found = facts.get(self.fact)
         if found is None or isnan(found.value):
             return ABSENT
@@ -143,7 +145,7 @@ class Claim:
     premise: Rule | None = None
 
     def __post_init__(self) -> None:
-        """Refuse other bases, which nobody would count."""
+        """Refuse unknown bases."""
         if self.on not in BASES:
             raise ValueError(f"on must be one of {', '.join(BASES)}, got {self.on!r}")
 
@@ -160,12 +162,12 @@ class Judged:
 
     @property
     def sentence(self) -> str:
-        """What was found, and what it means."""
+        """The finding, and its meaning."""
         return " ".join(filter(None, (self.found, self.why)))
 
     @property
     def verdict(self) -> str:
-        """One word for both answers; only the paper's data, recipe or own numbers can take a claim away."""
+        """One word for both answers; only the paper's data, recipe or own numbers can refute a claim."""
         answers = {self.repeated, self.survives}
         negative = NOT_FOUND if self.claim.on == STAND_IN else HOLDS_NOT
         ladder = ((IMPOSSIBLE, UNREACHABLE), (ABSENT, NOT_RUN), (NO, negative), (OPEN, INCONCLUSIVE))
@@ -216,12 +218,12 @@ def claims() -> tuple[Claim, ...]:
 
 
 def limits() -> dict[str, str]:
-    """Return what was and was not reachable, by paper."""
+    """Return what was and was not available, by paper."""
     return {paper: str(read["limits"]) for paper, read in _files().items()}
 
 
 def findings() -> tuple[tuple[str, Claim], ...]:
-    """Return what matters most to users, with the claim that each rests on."""
+    """Return the most important findings for users, each with its claim."""
     known = {(one.paper, one.name): one for one in claims()}
     return tuple(
         (entry["text"], known[tuple(entry["claim"])])
@@ -262,7 +264,7 @@ def of_study(name: str) -> tuple[Claim, ...]:
 
 
 def decide(study: str, checks: tuple[Check, ...], facts: Facts) -> tuple[Check, ...]:
-    """Put the engine's verdicts where claims decide checks."""
+    """Set the engine's verdicts for checks that claims decide."""
     deciding = {one.check: judge(one, facts) for one in of_study(study) if one.check}
     return tuple(_decided(one, deciding) for one in checks)
 

@@ -40,7 +40,7 @@ _TRANSCRIBED = re.compile(
 
 
 def kinds(checks: pd.DataFrame) -> pd.Series[str]:
-    """Say of each check what it counts as.
+    """Set how each check counts.
 
     Parameters
     ----------

@@ -8,15 +8,15 @@ from numbers import Integral, Real
 from typing import Any
 
 _WIDER = 2
-"""Decimals more than the largest number asks for, at most, so that the smallest does not read as zero."""
+"""Maximum number of extra decimals to keep the smallest number from reading as zero."""
 _FEW = 1 / 3
-"""Share of the numbers that may still read as zero, and are written on their own, before each is."""
+"""Share of the numbers that may read as zero and are formatted separately."""
 _EXACT = 1e-9
-"""Share of the largest number that a decimal may be away from one, and still be that number."""
+"""Relative rounding error up to which a decimal represents a number."""
 
 
 def column_cells(values: Sequence[Any]) -> list[str]:
-    """Write the cells of a column.
+    """Format the cells of a column.
 
     Numbers get four digits or three decimals by the largest of them, fewer where all are exact with fewer (so integers
     stay integers), and more where the smallest would read as zero. One that is far smaller is written with a power of
@@ -41,7 +41,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _decimals(numbers: Sequence[float]) -> int | None:
-    """How many decimals all of them are written with; None where no number of decimals does."""
+    """Return the common number of decimals; None if none is suitable."""
     sizes = sorted(abs(value) for value in numbers if value)
     if not sizes:
         return 0

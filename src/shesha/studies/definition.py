@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Cell = Callable[..., Mapping[str, Any]]
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
-"""Values of each parameter, all combinations of which are cells; or the cells themselves."""
+"""Values of each parameter, whose combinations are the cells, or the cells themselves."""
 
 
 class Unreachable(Exception):
-    """Raised by a cell whose data or weights are not there; the message says which, where looked for, how to get them.
+    """Raised by a cell if data or weights are missing; the message names them and how to get them.
 
     The cell is listed on the page, and tried again by the next run.
     """
@@ -31,35 +31,35 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Study:
-    """A marked function, and what was said of it.
+    """A marked function, with its declarations.
 
     Call it to compute one cell.
     """
 
     name: str
     paper: str
-    """What it repeats, or "new"."""
+    """The experiment that it repeats, or "new"."""
     version: int
-    """Declared: rows of another version are computed anew."""
+    """Declared version; rows of other versions are recomputed."""
     full: tuple[dict[str, Any], ...]
     quick: tuple[dict[str, Any], ...]
     cell: Cell
     published: str | None
-    """File of published numbers beside the studies, if there is one."""
+    """File of published numbers next to the studies, if any."""
     pages: list[Callable[[pd.DataFrame, pd.DataFrame | None], Page]]
-    """The one function that makes the page."""
+    """The function that makes the page."""
     stand_ins: str = ""
-    """What stands in for which models or data of the paper; "" where its own or its recipe are at hand."""
+    """Models or data that replace those of the paper; "" if the paper's own or its recipe are used."""
     own_numbers: tuple[str, ...] = ()
     """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
     repeated: tuple[str, ...] = ()
-    """Words in the names of checks that are repeated as published, where the others are of stand-ins."""
+    """Words in the names of checks that are repeated as published, if the others use stand-ins."""
     on: str = RECIPE
-    """What our numbers rest on where nothing else is said."""
+    """Default basis of our numbers."""
     fact_makers: list[MakeFacts] = field(default_factory=list)
-    """The one function that makes the facts by which claims are judged."""
+    """The function that makes the facts by which claims are judged."""
     file: str = ""
-    """File of a user's own that it was loaded from, "" if its module can be imported."""
+    """User file from which it was loaded; "" if its module can be imported."""
 
     def __call__(self, **parameters: Any) -> dict[str, Any]:
         """Compute one cell: its parameters, and the numbers."""
@@ -67,7 +67,7 @@ class Study:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it goes by."""
+        """Its name."""
         return (self.name,)
 
     @property
@@ -77,12 +77,12 @@ class Study:
 
     @property
     def reference(self) -> str:
-        """Where another process finds it: module:attribute, or file:attribute."""
+        """Import path for other processes: module:attribute, or file:attribute."""
         return f"{self.file or self.cell.__module__}:{self.cell.__qualname__}"
 
     @property
     def kind(self) -> str:
-        """What a store calls its rows."""
+        """Key of its rows in a store."""
         return f"study {self.name} version {self.version}"
 
     def facts(self, function: MakeFacts) -> MakeFacts:
@@ -130,7 +130,7 @@ def study(
         Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
         experiment; and of those that are repeated as published in spite of the stand-ins.
     on : str
-        What our numbers rest on where nothing else is said.
+        Default basis of our numbers.
 
     Returns
     -------

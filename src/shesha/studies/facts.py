@@ -18,7 +18,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Fact:
-    """A number with its 95 % interval; limits are NaN where nothing was drawn or sampled.
+    """A number with its 95 % interval; limits are NaN if nothing was sampled.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Fact:
     high: float = NAN
 
     def __format__(self, spec: str) -> str:
-        """Print the number, and its interval where there is one."""
+        """Print the number, and its interval if there is one."""
         told = format(self.value, spec)
         if isnan(self.low):
             return told
@@ -67,7 +67,7 @@ def over_draws(values: ArrayLike) -> Fact:
 
 
 def rate(hits: int, n: int) -> Fact:
-    """Share that was counted, with the interval of Clopper and Pearson.
+    """A counted share, with the interval of Clopper and Pearson.
 
     Examples
     --------

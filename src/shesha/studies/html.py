@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FIRST = 3
-"""Notes that the first screen has room for."""
+"""Number of notes on the first screen."""
 _CHECKS = (
-    "Agrees: within the joint uncertainty at 95 %, or up to rounding. Does not hold: a control takes the claim away, "
-    "even where its numbers are found again. Why says what was found where a number differs."
+    "Agrees: within the joint uncertainty at 95 %, or up to rounding. Does not hold: the claim fails its control, "
+    "even if its numbers are repeated. The last column explains numbers that differ."
 )
 
 
 def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
-    """Return the sections of a study: its answer, its first picture, its first notes to doubt by, then everything.
+    """Return the sections of a study: its answer, its first picture, its main limits, then everything.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
 
 
 def _of(paper: str) -> str:
-    """Say whose question it is."""
+    """Return the source of the question."""
     first, _, others = paper.partition(";")
     if first != "new":
         return f"Repeated from {paper}"
-    return f"An experiment of our own; beside it{others}" if others else "An experiment of our own"
+    return f"An experiment of our own; also{others}" if others else "An experiment of our own"
 
 
 def _counted(checks: Sequence[Check]) -> str:
-    """Say in a sentence what became of the published numbers."""
+    """Summarise the verdicts on published numbers in a sentence."""
     if not checks:
         return ""
     counts = Counter(one.verdict for one in checks)
@@ -93,7 +93,7 @@ def _checks(page: Page) -> list[report.Section]:
 
 
 def _without_empty(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the reasons where none is needed."""
+    """Omit the reasons if none is needed."""
     return frame if frame["why"].any() else frame.drop(columns="why")
 
 

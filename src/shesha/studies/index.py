@@ -26,7 +26,7 @@ _PICTURE = "scorecards.png"
 
 
 def write_index(out: str | os.PathLike[str] = "studies") -> Path:
-    """Write what holds at a glance, a scorecard per paper and every number, from the studies in a folder.
+    """Write the overview, a scorecard per paper, and all numbers, from the studies in a folder.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
 
 
 def _gathered(folder: Path, names: list[str]) -> pd.DataFrame:
-    """Return the checks of all studies, with what each counts as."""
+    """Return the checks of all studies, with how each counts."""
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
@@ -117,7 +117,7 @@ def _line(paper: str, own: list[Judged]) -> list[str]:
 
 
 def _there(study: str, text: str, facts: Mapping[str, Facts]) -> bool:
-    """Whether all facts of a finding are among those at hand."""
+    """Return whether all facts of a finding are available."""
     try:
         text.format_map(facts)
     except KeyError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with a name for its file, and what it shows in words."""
+    """A figure with its file name and description."""
 
     name: str
     figure: Figure
@@ -28,7 +28,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Page:
-    """What a study found.
+    """The findings of a study.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Page:
 
 
 def yes_if(holds: bool) -> str:
-    """Begin an answer by what the rows say, never by a word that no row could change.
+    """Begin an answer with a word that depends on the rows.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def yes_if(holds: bool) -> str:
 
 
 def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
-    """Write a page and its pictures, and return where.
+    """Write a page and its pictures, and return its path.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
 
 
 def _told(checks: Iterable[Check]) -> pd.DataFrame:
-    """One line per check, where the verdict says what it rests on."""
+    """One line per check, with the basis in the verdict."""
     table = as_table(checks)
     on = [
         f"{verdict} ({basis})" if basis else verdict for verdict, basis in zip(table.verdict, table.basis, strict=True)

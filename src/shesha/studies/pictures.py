@@ -17,7 +17,7 @@ _CROWD = 7
 
 
 def figure(n: int = 1, *, width: float = 4.3, height: float = 3.4, sharey: bool = False) -> tuple[Figure, list[Any]]:
-    """Return a figure and its axes, side by side, without the frame at the top and the right."""
+    """Return a figure and its axes in a row, without frames at the top and right."""
     made, axes = pyplot().subplots(
         1, n, figsize=(width * n, height), layout="constrained", sharey=sharey, squeeze=False
     )

@@ -27,9 +27,9 @@ _WORDED = "claim/"
 Table = Any
 """A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""
 Answers = dict[str, "Found"]
-"""What was found, by the key of the published line."""
+"""Results by the key of the published line."""
 Ours = Callable[[str, str], float | None]
-"""Takes row and number of a line; returns ours, None where there is none."""
+"""Function from row and number of a line to our value, or None."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Found:
 
 
 def draws(values: pd.Series, why: str = "") -> Found:
-    """Mean of our draws, with the spread of one."""
+    """Mean of our draws, with the spread of a single draw."""
     error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return Found(float(values.mean()) if len(values) else None, error, why)
 
@@ -68,7 +68,7 @@ def draws(values: pd.Series, why: str = "") -> Found:
 def claim(
     holds: bool | None, ours: float | str | None, why: str = "", otherwise: str = HOLDS_NOT, *, note: str = ""
 ) -> Found:
-    """Judge a claim in words by what we computed: True, False (then `otherwise`), None where cells are absent.
+    """Judge a claim by our result: True, False (then `otherwise`), or None if cells are missing.
 
     DIFFERS is for claims against which nothing speaks but stand-ins of the published data.
     """
@@ -78,11 +78,11 @@ def claim(
 
 
 SMALL = 0.3
-"""Correlations within this of zero are small (Cohen 1988: medium from here on): an interval within shows absence."""
+"""Correlation from which an effect is medium (Cohen 1988); an interval within plus and minus this shows absence."""
 
 
 def unrelated(found: Mapping[str, float], ours: str, why: str, *, small: float = SMALL) -> Found:
-    """Judge the claim that two quantities do not go together by an interval, never by a p-value above 0.05.
+    """Judge the claim that two quantities are unrelated by an interval, never by a p-value above 0.05.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def unrelated(found: Mapping[str, float], ours: str, why: str, *, small: float =
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:
-    """Say that a line cannot be repeated here, and what is missing; `ours` is that of a stand-in."""
+    """Record that a line cannot be repeated here, and what is missing; `ours` is the value of a stand-in."""
     return Found(ours, why=why, verdict=UNREACHABLE)
 
 
@@ -114,7 +114,7 @@ def against(
     found: Mapping[str, Found],
     missing: Mapping[str, str] | None = None,
 ) -> tuple[Check, ...]:
-    """Turn every published line into a check by its key.
+    """Convert every published line into a check by its key.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
 
 
 def as_number(value: object) -> float | str:
-    """Return a published number, or the words in its place."""
+    """Return a published number, or its words."""
     try:
         return float(str(value))
     except ValueError:
@@ -193,7 +193,7 @@ def decimals_of(text: str) -> int:
 
 
 def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
-    """Separate printed numbers from claims in words, whose keys begin with "claim/"; it is taken off."""
+    """Separate printed numbers from claims in words, and remove the prefix "claim/" from the latter's keys."""
     assert published is not None
     worded = published.key.astype(str).str.startswith(_WORDED)
     claims = published[worded]
@@ -212,20 +212,20 @@ def number(published: Table, where: str, row: str, name: str) -> float:
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
-    """Yield published numbers of other models, with those of the stand-in where it has one."""
+    """Yield published numbers of other models, with those of a stand-in if available."""
     for _, line in lines.iterrows():
         yield check_of(line, unreachable(why, ours(str(line.row), line.number)), unit)
 
 
 def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
-    """Yield one check for each line of a table of models: whether the model is at hand."""
+    """Yield one check for each line of a table of models: whether the model is available."""
     for _, line in lines.iterrows():
         own = at_hand.get(str(line.row))
         yield check_of(line, unreachable(why) if own is None else claim(True, own))
 
 
 def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
-    """Compare numbers of the text with what the published tables, rounded so far, themselves give."""
+    """Compare numbers of the text with the values that follow from the rounded published tables."""
     for _, line in lines.iterrows():
         found = ours(str(line.row), line.number)
         decimals = decimals_of(str(line.published))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Within these lies a share counted over n independent draws, with this probability.
+    """Limits within which a share counted over n independent draws lies with a given probability.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float,
 
 
 def rate_interval(hits: int, n: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson for a share that was counted.
+    """Return the interval of Clopper and Pearson for a counted share.
 
     Examples
     --------

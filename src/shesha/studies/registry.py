@@ -1,4 +1,4 @@
-"""Installed studies and those of a user's own modules, by name."""
+"""Look-up of installed studies and of studies in user modules, by name."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shesha.support import spelling as spelling
 
 GROUP = "shesha.studies"
 """Entry points of packages of studies; a folder `published` of each holds published numbers and claims."""
-NOT_INSTALLED = "the papers' studies are a package of their own: pip install shesha-studies"
+NOT_INSTALLED = "the papers' studies are in a separate package: pip install shesha-studies"
 
 
 @cache
 def packages() -> tuple[ModuleType, ...]:
-    """Return the installed packages that hold studies."""
+    """Return the installed packages with studies."""
     return tuple(import_module(name) for name in sorted({found.value for found in entry_points(group=GROUP)}))
 
 
 @cache
 def studies() -> tuple[Study, ...]:
-    """Return the installed studies, in the order of their names; none where no package holds any."""
+    """Return the installed studies in alphabetical order, if any."""
     modules = [
         import_module(found.name)
         for package in packages()
@@ -49,7 +49,7 @@ def data_folder(study: Study) -> Path | None:
 
 
 def find(name: str) -> Study:
-    """Return a study by its name, or one's own as `module:name` or `file.py:name`.
+    """Return a study by its name, or a user's study as `module:name` or `file.py:name`.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def find(name: str) -> Study:
 
 
 def _own_module(module: str, name: str) -> ModuleType:
-    """Return a module of the user's: a file that is named, one that can be imported, or a file of the folder."""
+    """Return a user module: a named file, an importable module, or a file of the folder."""
     if module.endswith(".py"):
         if not Path(module).is_file():
-            raise ValueError(f"study must be file.py:name of a file that is there, got {name!r}")
+            raise ValueError(f"study must be file.py:name of an existing file, got {name!r}")
         return _loaded(Path(module).resolve())
     try:
         return import_module(module)
@@ -92,7 +92,7 @@ def _own_module(module: str, name: str) -> ModuleType:
 
 @cache
 def _loaded(file: Path) -> ModuleType:
-    """Run a file as a module of its name, with what lies beside it in reach, as Python runs a script."""
+    """Run a file as a module with its folder on the import path, as Python runs a script."""
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None

@@ -33,7 +33,7 @@ def run(
     again: bool = False,
     only: Mapping[str, str] | None = None,
 ) -> list[StudyRun]:
-    """Compute the cells of studies that are not there yet, and write their tables and pages.
+    """Compute the missing cells of studies, and write their tables and pages.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def run(
 
 
 def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, quick: bool | None = None) -> Path:
-    """Write the page of what is there, without computing anything.
+    """Write the page of the existing rows, without computing anything.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, qu
 
 
 def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | None = None) -> StudyRun:
-    """Return what is there of a study.
+    """Return the existing rows of a study.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def found_of(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
 
 @contextmanager
 def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
-    """Open the folder's store, or one of the study's table where only that is there."""
+    """Open the folder's store, or a store of the study's table if only that exists."""
     if (folder / STORE).exists():
         with ResultStore(folder / STORE, create=False) as store:
             if next(iter(store.items(study.kind)), None) is not None:
@@ -136,7 +136,7 @@ def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
 
 
 class _Cells(Kept):
-    """Rows with the seconds they took; cells whose data are missing are not kept: the next run looks again."""
+    """A plan of rows with their times; cells with missing data are not stored, so the next run retries them."""
 
     def __init__(self, store: ResultStore, study: Study, jobs: Sequence[Job], meter: Meter) -> None:
         super().__init__(store, study.kind, jobs, meter)
@@ -173,7 +173,7 @@ def _compute(
     scheduler: str | None,
     again: bool,
 ) -> dict[str, str]:
-    """Compute the cells that are not there; return why some failed. What is missing is kept for the page."""
+    """Compute missing cells; return the reasons for failures, and record missing data for the page."""
     jobs = [Job(_key(one), study.name, 1.0, _computed, (study.reference, one)) for one in cells]
     if again:
         store.forget(study.kind, [job.key for job in jobs])
@@ -189,12 +189,12 @@ def _compute(
 
 
 def _missing_of(study: Study) -> str:
-    """What a store calls the reasons why cells have no row."""
+    """Key of the reasons for missing rows in a store."""
     return f"{study.kind} {_MISSING}"
 
 
 def _computed(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Compute a cell in whatever process this is, and say on what machine."""
+    """Compute a cell in any process, and record the machine."""
     try:
         return {"row": find(reference)(**parameters), "place": place()}
     except Unreachable as error:
@@ -206,7 +206,7 @@ def _key(parameters: dict[str, Any]) -> str:
 
 
 def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str, str] | None = None) -> StudyRun:
-    """Gather the rows of a grid that are there, in its order."""
+    """Collect the existing rows of a grid, in its order."""
     import pandas as pd
 
     cells = study.quick if quick else study.full

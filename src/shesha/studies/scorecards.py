@@ -24,11 +24,11 @@ GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
     ("not repeated", lambda one: one.repeated == NO),
     ("not possible here", lambda one: one.repeated not in _MARKS),
 )
-"""How claims of a scorecard are counted, from the best; every claim is in one group."""
+"""Groups of the claims of a scorecard, from the best; every claim is in exactly one."""
 
 
 def judged(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
-    """Judge the claims of every paper whose studies are there, by their facts."""
+    """Judge the claims of every paper with finished studies, by their facts."""
     found: dict[str, list[Judged]] = {}
     for one in claims():
         if one.study in facts:
@@ -42,7 +42,7 @@ def page_name(paper: str) -> str:
 
 
 def scorecard(paper: str, found: list[Judged]) -> str:
-    """Return the page: limits first, then its claims, then those that are not among the main ones."""
+    """Return the page: limits first, then the main claims, then the others."""
     return "\n\n".join(_parts(paper, found)) + "\n"
 
 
@@ -91,7 +91,7 @@ def counts(found: list[Judged]) -> list[int]:
 
 
 def bars(found: Mapping[str, list[Judged]]) -> Figure:
-    """Draw one bar per paper, of the groups of its main claims."""
+    """Draw one bar per paper, divided by the groups of its main claims."""
     made, (ax,) = figure(width=7.5, height=0.6 + 0.5 * len(found))
     colours = (PALETTE[2], PALETTE[0], PALETTE[1], "0.75", "0.45", "0.9")
     numbers = [counts(own) for own in found.values()]

@@ -12,14 +12,14 @@ from __future__ import annotations
 from math import isnan, log10, sqrt
 
 JOINT = 1.96
-"""Errors that 95 % of differences lie within."""
+"""Number of standard errors within which 95 % of differences lie."""
 LOOSE = "loose:"
-"""How the reason of an agreement begins that could hardly have been anything else."""
+"""Beginning of the reason for an agreement that nearly any value would have."""
 _QUARTER, _HALF, _FACTOR = 0.25, 0.5, 3.0
 
 
 def allowed(error: float = 0.0, published_error: float = 0.0, decimals: int = 3) -> float:
-    """Return how far two numbers may differ, of their standard errors (NaN: none) and the printed decimals.
+    """Return the allowed difference of two numbers, from their standard errors (NaN: none) and printed decimals.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def correlation_error(rho: float, n: float) -> float:
 
 
 def interval_error(low: float, high: float) -> float:
-    """Return the standard error of a printed 95 % interval, 0 where none is printed."""
+    """Return the standard error of a printed 95 % interval, or 0 if none is printed."""
     return 0.0 if isnan(low) or isnan(high) else (high - low) / (2 * JOINT)
 
 
 def loosely(published: float, within: float, ours: float = float("nan")) -> str:
-    """Say what would have agreed, where that is so much that agreement says little.
+    """Return a note if so many values would agree that agreement means little.
 
     The plausible range is 0 to 1 for numbers of which both lie there, -1 to 1 for those, and half of the number to
     half as much again for any other.
@@ -75,7 +75,7 @@ UNDECIDED = "p-values above 0.05 of different numbers of observations say nothin
 
 
 def p_values_agree(published: str, ours: float) -> bool | None:
-    """Say whether a p-value is as printed: below a bound, or within a factor of three; None where neither says a thing.
+    """Return whether a p-value is as printed: below a bound, or within a factor of three; None if undecided.
 
     P-values above 0.05 of different numbers of observations say nothing of one another.
 

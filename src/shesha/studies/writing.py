@@ -32,23 +32,23 @@ SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.
 
 @dataclass(frozen=True)
 class StudyRun:
-    """What became of the cells of a study."""
+    """The results of the cells of a study."""
 
     study: Study
     rows: pd.DataFrame
-    """One line per cell that has one, in the order of the grid."""
+    """One line per finished cell, in the order of the grid."""
     failures: dict[str, str]
-    """Cells that raised an error, with the reason; by their parameters."""
+    """Cells that raised an error, by their parameters, with the reason."""
     unreachable: dict[str, str]
-    """Cells whose data or weights are not there."""
+    """Cells with missing data or weights."""
     n_cells: int
     quick: bool
     seconds: tuple[float, ...] = ()
-    """That each row took."""
+    """Seconds of each row."""
     days: tuple[str, ...] = ()
-    """On which they were computed."""
+    """Days on which rows were computed."""
     places: Mapping[str, int] = field(default_factory=dict)
-    """How many were computed by which machine and versions, of those that say it."""
+    """Numbers of rows by machine and versions, if recorded."""
 
     @property
     def complete(self) -> bool:
@@ -57,7 +57,7 @@ class StudyRun:
 
 
 def write(found: StudyRun, folder: Path) -> Path:
-    """Write the rows, and the page if there are any; return where the page is."""
+    """Write the rows, and the page if there are any; return the path of the page."""
 
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write(found: StudyRun, folder: Path) -> Path:
                 f"the page of {study.name} must be made of its rows, got {_place_of(error)} (rows are kept)"
             ) from error
         return _without_page(
-            found, own, f"The page was not made: {_place_of(error)}. It may need more of the cells than these."
+            found, own, f"The page was not made: {_place_of(error)}. It may need more cells than these."
         )
     page = replace(page, checks=checks_of_page(study, page.checks, found_facts))
     if found_facts:
@@ -109,7 +109,7 @@ def _place_of(error: Exception) -> str:
 
 
 def published_of(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study, if it has some."""
+    """Read the published numbers of a study, if any."""
     import pandas as pd
 
     if study.published is None:
@@ -119,7 +119,7 @@ def published_of(study: Study) -> pd.DataFrame | None:
 
 
 def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
-    """Return the facts of a study's rows by name; none if it makes none."""
+    """Return the facts of a study's rows by name, if it has any."""
     made: dict[str, Fact] = {}
     for make in study.fact_makers:
         made |= make(rows, published_of(study))
@@ -127,12 +127,12 @@ def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    """Set the basis of each check, and the engine's verdicts for claims."""
     return with_basis(study, decide(study.name, tuple(checks), facts))
 
 
 def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Say of each check what our number rests on, as the study declares it."""
+    """Set the basis of each check, as the study declares it."""
     told = [
         one if one.verdict == UNREACHABLE else resting_on([one], OWN_NUMBERS, study.own_numbers)[0] for one in checks
     ]
@@ -141,12 +141,12 @@ def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def has_page(study: Study, folder: Path) -> bool:
-    """Whether a page was made of the rows in a folder, not just a list of what is missing."""
+    """Return whether the page in a folder was made from rows, not just from a list of missing data."""
     return (folder / study.name / SUMMARY).exists()
 
 
 def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
-    """Say what was run where no page can be made of it; what an earlier one said goes."""
+    """Write a page about the run if no full page can be made, replacing an earlier one."""
     for name in (CHECKS, SUMMARY):
         (own / name).unlink(missing_ok=True)
     parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_said(found)]
@@ -155,7 +155,7 @@ def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
 
 
 def _said(found: StudyRun) -> Iterator[str]:
-    """Say what was run, and what was not."""
+    """Describe what was run, and what was not."""
     study, grid = found.study, "quick" if found.quick else "full"
     if study.stand_ins:
         yield f"Stand-ins: {study.stand_ins}."
@@ -184,7 +184,7 @@ def _duration(seconds: float) -> str:
 
 
 def place() -> str:
-    """Name what computes here: versions, the processor, and how many of its cores there are."""
+    """Describe this machine: versions, processor and number of cores."""
     python = ".".join(map(str, sys.version_info[:3]))
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
     return f"Python {python}, {libraries}; {_machine()}"

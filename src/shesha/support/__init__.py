@@ -1,1 +1,1 @@
-"""What every room uses: array libraries, input checks, seeds, memory, progress, files, lazy names."""
+"""Shared support: array libraries, argument types, seeds, memory, progress, files, lazy names."""

@@ -12,26 +12,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def instance(value: T, kind: type | tuple[type, ...], name: str, expected: str) -> T:
-    """Return the value if it is of a kind, or say what it must be."""
+    """Return the value if it has a type; otherwise raise a TypeError with the expected type."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {expected}, got {type(value).__name__}")
     return value
 
 
 def text(value: str, name: str) -> str:
-    """Return a word."""
+    """Return a text."""
     return instance(value, str, name, "text")
 
 
 def function(value: F, name: str) -> F:
-    """Return what can be called."""
+    """Return a callable."""
     if not callable(value):
         raise TypeError(f"{name} must be a function, got {type(value).__name__}")
     return value
 
 
 def path(value: str | os.PathLike[str], name: str) -> Path:
-    """Return where a file lies."""
+    """Return the path of a file."""
     found = Path(instance(value, (str, os.PathLike), name, "the path of a file"))
     if str(value) == "" or "\0" in str(value):
         raise ValueError(f"{name} must be the path of a file, got {value!r}")
@@ -39,26 +39,26 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
 
 
 def frame(value: T, name: str) -> T:
-    """Return a table of pandas, told by what it has: pandas is not imported for it."""
+    """Return a pandas table, recognised by its attributes without importing pandas."""
     if not (hasattr(value, "columns") and hasattr(value, "iloc")):
         raise TypeError(f"{name} must be a DataFrame, got {type(value).__name__}")
     return value
 
 
 def mapping(value: T, name: str) -> T:
-    """Return what has names for its values."""
+    """Return a mapping."""
     return instance(value, Mapping, name, "a mapping with names as keys")
 
 
 def sequence(value: T, name: str, of: str = "names") -> T:
-    """Return what has an order and a length: a list, a tuple, an array, the keys of a mapping, but no text."""
+    """Return an ordered collection with a length: a list, tuple, array or keys, but not text."""
     if not is_sequence(value):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(value).__name__}")
     return value
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether a value has an order and a length, and is no text."""
+    """Return whether a value is an ordered collection with a length, and not text."""
     if isinstance(value, str | bytes) or hasattr(value, "toarray"):
         return False
     return isinstance(value, Sequence | KeysView | ValuesView) or _has_axes(value)
@@ -81,19 +81,19 @@ def _has_axes(value: Any) -> bool:
 
 
 def iterable(value: T, name: str, of: str = "names") -> T:
-    """Return what one can go through, text letter by letter."""
+    """Return an iterable, including text."""
     if not has_entries(value):
         raise TypeError(f"{name} must be a sequence of {of}, got {type(value).__name__}")
     return value
 
 
 def has_entries(values: Any) -> bool:
-    """Whether one can go through values: arrays without an axis and sparse matrices look as if one could."""
+    """Return whether a value is iterable, unlike zero-dimensional arrays and sparse matrices."""
     return isinstance(values, Iterable) and getattr(values, "shape", None) != () and not hasattr(values, "toarray")
 
 
 def label(value: T, name: str) -> T:
-    """Return what can be a key: the name of a column or of a group."""
+    """Return a hashable value: the name of a column or a group."""
     try:
         hash(value)
     except TypeError as error:
@@ -102,5 +102,5 @@ def label(value: T, name: str) -> T:
 
 
 def names(values: Iterable[str], name: str) -> list[str]:
-    """Return a list of names, of which one alone is none."""
+    """Return a list of names; a single text is refused."""
     return several(values, str, name, "names")

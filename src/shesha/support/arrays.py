@@ -23,16 +23,16 @@ Result = TypeVar("Result")
 _NO_DOUBLES = ("mps", "meta")
 """Kinds of torch devices without double precision, or without numbers."""
 _SMALL = 128
-"""Rows or columns up to which a matrix is decomposed on the host."""
+"""Number of rows or columns up to which a matrix is decomposed on the host."""
 
 
 def is_numpy(array: Any) -> bool:
-    """Whether NumPy does the work."""
+    """Return whether the array is processed by NumPy."""
     return isinstance(array, np.ndarray)
 
 
 def stays(array: Any) -> bool:
-    """Whether an array is worked on where it lies: it is on a device that has double precision.
+    """Return whether an array is processed on its device, which must have double precision.
 
     What lies in the host's memory is worked on by NumPy, which is faster there; SHESHA_ARRAYS=own leaves it to its
     own library.
@@ -64,7 +64,7 @@ def namespace(array: Any) -> Any:
 
 
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:
-    """Return anything like an array as one of NumPy: tensors from whatever device, without their gradients."""
+    """Return any array as a NumPy array; tensors are copied from their device without gradients."""
     if isinstance(array, np.ndarray):
         # A product of np.matrix is another one than that of arrays, and it never has one axis.
         return np.asarray(array) if isinstance(array, np.matrix) else array
@@ -82,12 +82,14 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         return np.asarray(array)
     except (ValueError, TypeError) as error:
         if hasattr(array, "dtype"):
-            raise TypeError(f"{name} must be an array, got {type(array).__name__} that is none: {error}") from error
-        raise ValueError(f"{name} must be an array, got lists of several lengths: {error}") from error
+            raise TypeError(
+                f"{name} must be an array, got {type(array).__name__}, which cannot be converted: {error}"
+            ) from error
+        raise ValueError(f"{name} must be an array, got lists of unequal lengths: {error}") from error
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of anything like an array; lists of several lengths have one axis."""
+    """Return the shape of any array; lists of unequal lengths have one axis."""
     try:
         return np.shape(value)
     except ValueError:
@@ -95,7 +97,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def like_array(host: NDArray[Any] | float, array: Any) -> Any:
-    """Return what lies in the host's memory as an array of the same library, on the same device."""
+    """Return a NumPy array as an array of another one's library and device."""
     if is_numpy(array):
         return host
     xp = namespace(array)
@@ -103,7 +105,7 @@ def like_array(host: NDArray[Any] | float, array: Any) -> Any:
 
 
 def doubles(array: Any) -> Any:
-    """Return the numbers in double precision, without gradients, where they are."""
+    """Return the numbers in double precision and without gradients, on their device."""
     if is_numpy(array):
         return np.ascontiguousarray(array, dtype=np.float64)
     if hasattr(array, "detach"):
@@ -113,7 +115,7 @@ def doubles(array: Any) -> Any:
 
 
 def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Let another function take the arrays that are not NumPy's; the first argument tells."""
+    """Dispatch arrays on devices to another function, based on the first argument."""
 
     def mark(kernel: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(kernel)
@@ -126,7 +128,7 @@ def elsewhere(other: Callable[..., Any]) -> Callable[[Callable[P, Result]], Call
 
 
 def free_memory(array: Any) -> int | None:
-    """Bytes that are free on the device of an array; None where it does not say."""
+    """Free memory on the device of an array in bytes; None if unknown."""
     library = type(array).__module__.split(".")[0]
     if library == "cupy":
         return int(array.device.mem_info[0])
@@ -175,14 +177,14 @@ def spread(array: Any) -> float:
 
 
 def column_medians(rows: Any) -> Any:
-    """Median of each column of finite numbers: without NumPy's look for NaN, which takes more time than the rest."""
+    """Median of each column of finite numbers, without NumPy's slow check for NaN."""
     low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
     ordered = np.partition(rows, (low, high), axis=0) if is_numpy(rows) else namespace(rows).sort(rows, axis=0)
     return (ordered[low, :] + ordered[high, :]) / 2
 
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:
-    """The values of these ranks (from 0) among all."""
+    """Values with the given ranks (from 0)."""
     found = np.partition(values, ranks) if is_numpy(values) else namespace(values).sort(values)
     return [float(found[rank]) for rank in ranks]
 
@@ -197,7 +199,7 @@ def smallest(block: Any, m: int) -> Index:
 
 
 def singular_values(matrix: Any) -> Vector:
-    """Singular values, largest first; those of small matrices come from the host, which is faster there."""
+    """Singular values, largest first; small matrices are decomposed on the host, which is faster."""
     if is_numpy(matrix) or min(matrix.shape) <= _SMALL:
         return np.linalg.svd(to_host(matrix), compute_uv=False)
     return to_host(namespace(matrix).linalg.svdvals(matrix))

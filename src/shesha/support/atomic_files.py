@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 DRAFT = ".part"
-"""Ends the name of a file that is being written."""
+"""Suffix of temporary files."""
 _LONGEST = 200
-"""Bytes of the file's name that its draft's name keeps: file systems allow 255 in all."""
+"""Bytes of the file name in the name of its temporary file, because file systems allow 255 in total."""
 _DEVICES = ("/dev/", "/proc/")
-"""Where names stand for open files and devices: /dev/stdout may lead to a regular file that the shell holds open."""
+"""Folders of devices and open files, such as /dev/stdout, which may be a regular file that the shell holds open."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield another name beside the file; what is written there takes the file's place, unless an error comes first.
+    """Yield a temporary name in the same folder; the file written there replaces the target, unless an error occurs.
 
     The new file keeps the mode and the owner of the one that it replaces. A link stays a link: the file that it leads
     to is replaced. A pipe or a device is written to, once the draft is whole.
@@ -59,21 +59,21 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def is_stream(place: Path) -> bool:
-    """Whether a name stands for a pipe, a device or an open file, which can be written to but not replaced."""
+    """Return whether a path is a pipe, a device or an open file, which can be written to but not replaced."""
     if str(place.absolute()).startswith(_DEVICES):
         return True
     return place.exists() and not place.is_file() and not place.is_dir()
 
 
 def require_replaceable(place: Path) -> None:
-    """Refuse to replace a file that nobody may write, whoever asks."""
+    """Refuse to replace a read-only file, even for privileged users."""
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
         raise PermissionError(f"the file to write must be writable, got {place}, which is read-only")
 
 
 @contextmanager
 def _through(place: Path) -> Iterator[Path]:
-    """Yield a draft elsewhere, and copy it into the stream."""
+    """Yield a temporary file elsewhere, and copy it into the stream."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / place.name
         yield draft
@@ -83,7 +83,7 @@ def _through(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def _renamed(place: Path) -> Iterator[Path]:
-    """Yield a draft beside the file, of its mode and owner, and rename it."""
+    """Yield a temporary file in the same folder, with the same mode and owner, and rename it."""
     kept = os.fsencode(place.name)[:_LONGEST].decode(errors="ignore")
     draft = place.with_name(f"{kept}.{os.getpid()}.{secrets.token_hex(4)}{DRAFT}")
     earlier = place.stat() if place.exists() else None
@@ -100,7 +100,7 @@ def _renamed(place: Path) -> Iterator[Path]:
 
 
 def _take_over(draft: Path, earlier: os.stat_result) -> None:
-    """Give the draft the owner and the mode of the earlier file, as far as this user may."""
+    """Copy owner and mode of the earlier file to the temporary file, as far as permitted."""
     if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(draft, earlier.st_uid, earlier.st_gid)
@@ -108,17 +108,17 @@ def _take_over(draft: Path, earlier: os.stat_result) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text as UTF-8: whole, or not at all."""
+    """Write a text as UTF-8 atomically."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write bytes: whole, or not at all."""
+    """Write bytes atomically."""
     with replacing(path) as draft:
         draft.write_bytes(content)
 
 
 def sweep(folder: str | os.PathLike[str]) -> None:
-    """Remove the drafts that writers left behind who died; only for the one process that may write there."""
+    """Remove temporary files of ended writers; only for the process that may write there."""
     for draft in Path(folder).glob(f"*{DRAFT}"):
         draft.unlink(missing_ok=True)

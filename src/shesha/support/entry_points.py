@@ -9,18 +9,18 @@ from typing import Any
 from shesha.support.warnings import MeasureWarning, warn
 
 MARKS = "shesha.marks"
-"""Group of modules that mark measures, stability scores, descriptors and readers of files when they are imported."""
+"""Group of modules that mark measures, stability scores, descriptors and readers when imported."""
 
 
 @cache
 def load_marks() -> None:
-    """Import the modules that other packages name, once."""
+    """Import the modules in other packages' entry points, once."""
     for _ in import_entry_points(MARKS, "module"):
         pass
 
 
 def import_entry_points(group: str, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a group names, and its name; what cannot be imported gives a warning and does not stop the others."""
+    """Yield the objects of a group with their names; warn about those that cannot be imported."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group=group):

@@ -18,25 +18,25 @@ from shesha.support.arrays import shape_of
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None
-"""Which axis of three counts the layers; None: none does, each array is one representation."""
+"""The layer axis of three-dimensional arrays; None if each array is one representation."""
 
 _MUCH = 3
-"""An axis this many times shorter than another is the one of layers: there are few of them, and many rows."""
+"""An axis this many times shorter than another is the layer axis, because layers are few and rows many."""
 MOST_LAYERS = 300
-"""More representations than this are not made of an array by guessing."""
+"""Maximum number of representations that are guessed from an array."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """How an array of three dimensions is read: along which axis its layers lie, None if it is one representation."""
+    """The interpretation of a three-dimensional array: its layer axis, or None for one representation."""
 
     shape: tuple[int, ...]
     axis: int | None
     guessed: bool = False
     against_default: bool = False
-    """Whether the shape spoke against the documented order."""
+    """Whether the shape contradicts the documented order."""
     doubtful: bool = False
-    """Whether the shape did not speak for the documented order."""
+    """Whether the shape does not support the documented order."""
 
     @property
     def n_layers(self) -> int:
@@ -48,11 +48,11 @@ class Split:
         return [name] if self.axis is None else [f"{name}[{layer}]" for layer in range(self.n_layers)]
 
     def layer(self, array: Any, number: int) -> Any:
-        """Return one layer, or the whole where it is one representation."""
+        """Return one layer, or the whole array if it is one representation."""
         return array if self.axis is None else array[(slice(None),) * self.axis + (number,)]
 
     def describe(self, option: str = "layer_axis=") -> str:
-        """Say how the array is read, and how to read it otherwise, in the words of a function or of a command."""
+        """Describe how the array is read, and the alternatives, for a function or a command."""
         if self.axis is None:
             return f"an array of shape {self.shape}, read as one representation"
         said = f"an array of shape {self.shape}, read as {self._count_axis(self.axis)}"
@@ -66,16 +66,16 @@ class Split:
         return f"{layers} layer{'s' * (layers != 1)} of {rows} row{'s' * (rows != 1)}"
 
     def require_few(self, name: str) -> None:
-        """Refuse to make hundreds of representations on a guess."""
+        """Refuse to guess hundreds of representations."""
         if self.guessed and self.n_layers > MOST_LAYERS:
             raise ValueError(
-                f"{name} must have at most {MOST_LAYERS} layers to be split unasked, got {self.describe()}; "
-                f"if they are meant, pass layer_axis={self.axis} (--layer-axis {self.axis})"
+                f"{name} must have at most {MOST_LAYERS} layers to be split automatically, got {self.describe()}; if "
+                f"this is intended, pass layer_axis={self.axis} (--layer-axis {self.axis})"
             )
 
 
 def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
-    """Check the axis, and count it from the front."""
+    """Check the axis, and convert it to a non-negative number."""
     if layer_axis is None or (isinstance(layer_axis, str) and layer_axis == "guess"):
         return layer_axis
     whole = isinstance(layer_axis, int | np.integer) and not isinstance(layer_axis, bool)
@@ -85,7 +85,7 @@ def normalise_axis(layer_axis: LayerAxis) -> LayerAxis:
 
 
 def split(shape: tuple[int, ...], layer_axis: LayerAxis = "guess", *, default: int = 1) -> Split:
-    """Say how an array of three dimensions is read.
+    """Determine how a three-dimensional array is read.
 
     Of the first two axes, that of the layers is the one documented (`default`), unless the other is at most a third as
     long: layers are few and rows are many.
@@ -111,7 +111,7 @@ def _much_shorter(one: int, other: int) -> bool:
 
 
 def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> dict[Any, Any]:
-    """Return representations by name, every array of three dimensions as its layers.
+    """Return representations by name, with three-dimensional arrays divided into layers.
 
     A guess gives a warning. Anything else passes as it is.
 
@@ -127,13 +127,13 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
         shape = _three(array)
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
         if twice := [repr(one) for one in parts if one in found]:
-            raise ValueError(f"names must differ once layers have theirs, got {', '.join(twice)} twice")
+            raise ValueError(f"names must be distinct after layers are named, got {', '.join(twice)} twice")
         found |= parts
     return found
 
 
 def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
-    """Return layers as a sequence where they come as one array, whose first axis is that of the layers by default.
+    """Return layers as a sequence; in one array, layers are along the first axis by default.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _layers(name: str, array: Any, found: Split) -> dict[Any, Any]:
 
 
 def _three(array: Any) -> tuple[int, ...] | None:
-    """Return the shape of what is an array of three dimensions."""
+    """Return the shape of a three-dimensional array."""
     shape: Any = None
     if isinstance(array, list | tuple):
         # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.

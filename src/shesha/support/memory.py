@@ -9,7 +9,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 class MemoryBudgetError(ValueError):
-    """The exact result needs more memory than the budget allows; the message names the way out."""
+    """The exact result needs more memory than the budget allows; the message names a remedy."""
 
 
 def memory_budget() -> int:
@@ -24,7 +24,7 @@ def memory_budget() -> int:
 
 
 def readable(n_bytes: float) -> str:
-    """Print a number of bytes as people read it."""
+    """Format a number of bytes for readers."""
     for unit, name in ((2**30, "GiB"), (2**20, "MiB")):
         if n_bytes >= unit:
             return f"{n_bytes / unit:.{1 if unit == 2**30 else 0}f} {name}"
@@ -32,7 +32,7 @@ def readable(n_bytes: float) -> str:
 
 
 def require(n_bytes: float, what: str, instead: str) -> None:
-    """Refuse work that would not fit, before it starts."""
+    """Refuse work that would exceed the budget, before it starts."""
     budget = memory_budget()
     if n_bytes > budget:
         raise MemoryBudgetError(

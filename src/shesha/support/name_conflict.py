@@ -18,28 +18,28 @@ FOREIGN = {"_rdm.py": "shesha-geometry", "constants.py": "shesha (adaptive optic
 
 
 def strangers(folder: Path | None = None) -> list[str]:
-    """Return the distributions whose files lie in the folder of the package."""
+    """Return other distributions with files in the package's folder."""
     place = Path(__file__).parents[1] if folder is None else folder
     return [name for file, name in FOREIGN.items() if (place / file).exists()]
 
 
 def overwritten() -> bool:
-    """Whether the package's first file is another's: ours says what the distribution is called."""
+    """Return whether the package's first file is from another distribution."""
     return getattr(sys.modules.get("shesha"), "DISTRIBUTION", None) != DISTRIBUTION
 
 
 def remedy(others: list[str]) -> str:
-    """Say what to do."""
+    """Return the remedy."""
     names = " ".join(dict.fromkeys(name.partition(" ")[0] for name in others)) or "shesha-geometry shesha"
     return (
-        f"pip uninstall {names} {DISTRIBUTION}, then pip install {DISTRIBUTION}; packages that share the import name "
-        "need an environment each"
+        f"pip uninstall {names} {DISTRIBUTION}, then pip install {DISTRIBUTION}; packages with the same import name "
+        "need separate environments"
     )
 
 
 @cache
 def notice() -> None:
-    """Refuse to go on with files of several distributions that do not fit, and warn where they may.
+    """Raise an error if files of several distributions are incompatible, otherwise warn.
 
     Raises
     ------
@@ -50,10 +50,10 @@ def notice() -> None:
     if overwritten():
         whose = ", ".join(others) or "another distribution"
         where = Path(__file__).parents[1]
-        raise ImportError(f"files of {whose} lie over those of {DISTRIBUTION} in {where}: {remedy(others)}")
+        raise ImportError(f"{whose} has overwritten files of {DISTRIBUTION} in {where}: {remedy(others)}")
     if others:
         warnings.warn(
-            f"files of {', '.join(others)} lie among those of {DISTRIBUTION} in {Path(__file__).parents[1]}: "
+            f"files of {', '.join(others)} are mixed with those of {DISTRIBUTION} in {Path(__file__).parents[1]}: "
             f"{remedy(others)}",
             UserWarning,
             stacklevel=2,

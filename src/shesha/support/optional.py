@@ -9,7 +9,7 @@ from shesha._version import DISTRIBUTION
 
 
 def require(module: str, extra: str, need: str | None = None) -> ModuleType:
-    """Import an optional library, or say which extra brings it.
+    """Import an optional library; the error names its extra.
 
     Parameters
     ----------

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 _DELAY = 1.5
-"""Seconds before a bar appears: quick work stays silent."""
+"""Seconds before a bar appears, so that quick work shows none."""
 _EVERY = 30.0
-"""Seconds between lines where there is no terminal."""
+"""Seconds between lines without a terminal."""
 QUIET = "SHESHA_QUIET"
 """Environment variable that silences all progress, in worker processes too."""
 _muted: ContextVar[bool] = ContextVar("muted", default=False)
@@ -32,18 +32,18 @@ def mute_progress() -> Iterator[None]:
 
 
 def silent() -> bool:
-    """Whether nobody wants to see progress."""
+    """Return whether progress is turned off."""
     return bool(os.environ.get(QUIET))
 
 
 class Lines:
-    """Says now and then how far work is, where there is no terminal to draw a bar on."""
+    """Prints progress at intervals, if there is no terminal for a bar."""
 
     def __init__(self) -> None:
         self._start = self._last = time.monotonic()
 
     def say(self, text: str, share: float = 0.0) -> None:
-        """Print a line, if the last one is long enough ago; with the time left where the share done is known."""
+        """Print a line if enough time has passed, with the remaining time if the finished share is known."""
         if silent():
             return
         now = time.monotonic()
@@ -56,7 +56,7 @@ class Lines:
 
 
 def track(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    """Yield the items, and show how far they are."""
+    """Yield the items, and show the progress."""
     if _muted.get() or silent():
         yield from items
     elif sys.stderr.isatty():

@@ -8,7 +8,7 @@ from shesha.support.types import Seed as Seed
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """Return the generator that a seed stands for (a Generator stands for itself)."""
+    """Return the generator of a seed; a Generator is returned unchanged."""
     if isinstance(seed, bool) or not (seed is None or isinstance(seed, int | np.integer | np.random.Generator)):
         raise TypeError(f"seed must be an int, a numpy Generator or None, got {type(seed).__name__}")
     if isinstance(seed, int | np.integer) and seed < 0:
@@ -17,18 +17,18 @@ def generator(seed: Seed) -> np.random.Generator:
 
 
 def number(seed: Seed) -> int | None:
-    """Return the number that a seed is, if it is one: it gives the same draws again."""
+    """Return the seed if it is a number, which gives reproducible draws."""
     return int(seed) if isinstance(seed, int | np.integer) and not isinstance(seed, bool) else None
 
 
 def draw_seed(seed: Seed) -> int:
-    """Return the number that a seed is, or draw one from it."""
+    """Return the seed if it is a number, or draw a number from it."""
     rng, own = generator(seed), number(seed)
     return int(rng.integers(2**63)) if own is None else own
 
 
 def spawn(seed: Seed, purpose: int) -> np.random.Generator:
-    """Return an independent stream for one purpose, so that adding draws to one leaves the others alone."""
+    """Return an independent stream for one purpose, so that draws for one do not affect the others."""
     if isinstance(seed, np.random.Generator):
         return seed.spawn(1)[0]
     generator(seed)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 class _Called(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
-        """What it goes by, its own name first."""
+        """Its names, the main one first."""
         ...
 
 
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=_Called)
 
 
 def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
-    """Return what goes by a name, whatever its case and punctuation, or list those of a close name, or all."""
+    """Return the item of a name, ignoring case and punctuation; the error lists similar names, or all."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a name, got {text!r}")
     called = {_plain(one): found for found in known for one in reversed(found.names)}
@@ -29,7 +29,7 @@ def find_by_name(text: Any, known: Iterable[C], name: str, where: str) -> C:
 
 
 def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], where: str = "") -> ValueError:
-    """Say that a name is not known, and which was meant; many names are not listed where one is close."""
+    """Return the error about an unknown name, with suggestions or a list of names."""
     meant = did_you_mean(close)
     expected = f"those that {where} lists" if where and meant else ", ".join(dict.fromkeys(known))
     lists = f" ({where} lists all)" if where and not meant else ""
@@ -37,13 +37,13 @@ def unknown(text: str, name: str, known: Iterable[str], close: Iterable[str], wh
 
 
 def did_you_mean(close: Iterable[str]) -> str:
-    """Return the end of an error about a name: those that may have been meant, if any."""
+    """Return the suggestions at the end of an error about a name, if any."""
     *others, last = dict.fromkeys(close) or [""]
     return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""
 
 
 def close_names(text: str, known: Iterable[str], *, n: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Return at most n names like a mistyped one, the closest first, whatever their case."""
+    """Return up to n names similar to a mistyped one, the closest first, ignoring case."""
     called = {one.casefold(): one for one in reversed(list(known))}
     return [called[one] for one in difflib.get_close_matches(text.casefold(), called, n=n, cutoff=cutoff)]
 

@@ -12,33 +12,33 @@ from pathlib import Path
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 MEMORY = Path(":memory:")
-"""Stands for a database that is gone when it is closed."""
+"""Name of a database in memory."""
 
 
 class StoreError(ValueError):
-    """A file that is no store of this version, or that another run is writing."""
+    """Raised for a file that is not a store of this version, or that another run is writing."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The tables of a kind of store; every store has a table `about`, which says what it is."""
+    """The tables of a kind of store; every store has a table `about` that describes it."""
 
     writer: str
-    """The program that writes such stores, as messages name it."""
+    """Name of the program that writes such stores, for messages."""
     schema: str
     """Number of the layout."""
     tables: Sequence[str]
-    """Statements that make the tables of an empty store."""
+    """Statements that create the tables of an empty store."""
     program: str | None = None
-    """What `about` must call itself, where other kinds of store have that table, too."""
+    """Name in `about` that distinguishes this kind of store."""
     earlier: Sequence[str] = ()
-    """Layouts that can be read as well."""
+    """Other layouts that can be read."""
     upgrade: Callable[[sqlite3.Connection], None] | None = None
-    """Brings one of them to this layout."""
+    """Function that upgrades one of them to this layout."""
 
 
 def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Connection:
-    """Open a store, laying it out if it is new and may be created.
+    """Open a store; create its tables if it is new and may be created.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _unusable(path: Path, error: sqlite3.OperationalError) -> StoreError:
 
 
 def prepare(connection: sqlite3.Connection, path: Path, layout: Layout, *, create: bool) -> None:
-    """Lay out an empty store, and refuse one of another kind or version."""
+    """Create the tables of an empty store; refuse a store of another kind or version."""
     foreign = f"store must be a file written by {layout.writer}, got {path}"
     try:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -108,19 +108,19 @@ def _require_version(connection: sqlite3.Connection, path: Path, layout: Layout,
     if found.get("schema") not in readable:
         raise StoreError(
             f"store must have layout {' or '.join(readable)}, got {found.get('schema')} in {path}: it was written by "
-            "another version of shesha; give another file with --store (studies: another folder with --out), or use "
-            "that version"
+            "another version of shesha; choose another file with --store (studies: another folder with --out), or "
+            "use that version"
         )
 
 
 def about(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return what a store says of itself."""
+    """Return the description of a store."""
     return dict(connection.execute("SELECT name, value FROM about"))
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """All or nothing; a full disk is an OSError that says so."""
+    """Run a transaction; a full disk raises an OSError that says so."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -135,7 +135,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a damaged file into an error that names the file."""
+    """Convert SQLite errors about a damaged file into an error that names the file."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -143,15 +143,15 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, finding: str) -> StoreError:
-    """Return the error of a store that does not hold what was written."""
+    """Return the error for a damaged store."""
     return StoreError(
-        f"store must hold what was written to it, got {path}, which is damaged ({finding}): delete it, or give another "
-        "file with --store (studies: another folder with --out)"
+        f"store must hold what was written to it, got {path}, which is damaged ({finding}): delete it, or choose "
+        "another file with --store (studies: another folder with --out)"
     )
 
 
 def require_place(path: Path, writer: str) -> None:
-    """Refuse a path where no store of this writer can be, before anything is written."""
+    """Check before writing that a path can be a store of this writer."""
     if path.is_dir():
         raise IsADirectoryError(f"store must be a file, got the folder {path}")
     if not path.absolute().parent.is_dir():
@@ -161,6 +161,6 @@ def require_place(path: Path, writer: str) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Whether a file is empty or begins like a database: SQLite takes a short one of another kind for an empty one."""
+    """Return whether a file is empty or begins like a database, because SQLite treats short files as empty."""
     with path.open("rb") as file:
         return file.read(len(_HEADER)) in (b"", _HEADER)

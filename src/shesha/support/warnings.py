@@ -14,27 +14,27 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 class NotEstimableWarning(UserWarning):
-    """The data cannot give this score; NaN was returned, and the message says why."""
+    """The score cannot be computed from these data; NaN was returned, and the message gives the reason."""
 
 
 class NotEstimable(Exception):
-    """Raised by a measure or score where the data cannot give it; callers see NaN and the reason."""
+    """Raised by a measure or score that cannot be computed from the data; callers get NaN and the reason."""
 
 
 class NotIdentifiableWarning(UserWarning):
-    """The score has no identifiable estimand; the message names what to use instead."""
+    """The score has no identifiable estimand; the message names an alternative."""
 
 
 class CalibrationWarning(UserWarning):
-    """A null distribution rests on less than it seems; the message says on what."""
+    """A null distribution is less reliable than it seems; the message explains why."""
 
 
 class MeasureWarning(UserWarning):
-    """What is left out: measures of a comparison, features without a part in a value, what another package offers."""
+    """Something was left out: measures of a comparison, features without effect, or parts of another package."""
 
 
 class GuessedLayersWarning(UserWarning):
-    """An array of three dimensions was split into layers along an axis that nobody named; the message says which."""
+    """A three-dimensional array was split into layers along a guessed axis; the message names it."""
 
 
 class GuessedControlsWarning(UserWarning):
@@ -42,15 +42,15 @@ class GuessedControlsWarning(UserWarning):
 
 
 class PoolingWarning(UserWarning):
-    """Rows that were pooled from tokens say something else than the inputs; the message says in which layers."""
+    """Rows pooled from tokens do not represent the inputs; the message names the layers."""
 
 
 class RowNamesWarning(UserWarning):
-    """Rows were put in another order by their names, or names could not tell which row is which."""
+    """Rows were reordered by their names, or names did not identify rows."""
 
 
 def warn(message: str, category: type[UserWarning]) -> None:
-    """Warn at the line outside the library that asked for the number, however deep the reason lies."""
+    """Warn at the line of the caller outside the library."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

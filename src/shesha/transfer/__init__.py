@@ -1,4 +1,4 @@
-"""How well would these features serve these labels? Scores that need no training."""
+"""Transferability scores: how well features suit labels, without training."""
 
 from shesha.transfer.centroids import centroid_softmax, margin_score
 from shesha.transfer.gaussian_overlap import bhattacharyya, gbc

@@ -15,7 +15,7 @@ from shesha.transfer.estimable import nan_with_reason
 
 @nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
-    """How much nearer rows lie to the centroid of their own class than to any other.
+    """How much closer rows are to the centroid of their own class than to any other.
 
     Mean over rows of ``(b - a) / (b + a)``, where a is the Euclidean distance to the centroid of the other rows
     of the row's class, and b the distance to the nearest centroid of another class; 0 where both are 0. The study
@@ -95,7 +95,7 @@ def centroid_softmax(X: ArrayLike, y: ArrayLike) -> float:
 
 
 def _squared_distances(data: ClassedRows) -> tuple[Vector, Matrix]:
-    """To the centroid of the others of the class, and to each centroid (infinite for the own); lone rows left out."""
+    """Distances to the centroid of the class's other rows, and to other centroids; single rows are left out."""
     n, n_classes = len(data.codes), len(data.names)
     memory.require(
         40 * n * n_classes, f"the distances of {n:,} rows to {n_classes:,} classes", "pass fewer rows or classes"

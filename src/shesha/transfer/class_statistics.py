@@ -15,12 +15,12 @@ from shesha.support.types import Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _ROUNDINGS = 4
-"""Roundings that an entry may have gone through: in storage, in a product that made it, and in centring."""
+"""Maximum number of roundings of an entry: in storage, in an earlier product, and in centring."""
 
 
 @dataclass(frozen=True)
 class ClassedRows:
-    """Rows about their mean row, as the mean of their class plus what is left within it."""
+    """Centred rows, as class means plus residuals."""
 
     codes: Labels
     names: NDArray[Any]
@@ -28,9 +28,9 @@ class ClassedRows:
     means: Matrix
     within: Matrix
     noise: Vector
-    """Rounding of an entry of each feature: a deviation of this size may be none."""
+    """Rounding error of an entry of each feature; deviations of this size may be zero."""
     unit: float
-    """The rows were divided by this power of two, which keeps squares of data of any scale within range."""
+    """Power of two by which the rows were divided, so that squares stay in range at any scale."""
 
     @property
     def rows(self) -> Matrix:
@@ -39,11 +39,11 @@ class ClassedRows:
 
     @property
     def negligible(self) -> float:
-        """Squared length of a row that is only rounding."""
+        """Squared length of a row at rounding level."""
         return float(self.noise @ self.noise)
 
     def within_scatter(self) -> float:
-        """Sum of squares about the class means; 0 if it is only rounding."""
+        """Sum of squares about the class means; 0 at rounding level."""
         total = float(np.einsum("ij,ij->", self.within, self.within))
         return total if total > len(self.within) * self.negligible else 0.0
 
@@ -52,7 +52,7 @@ class ClassedRows:
         return float(self.counts @ np.einsum("ij,ij->i", self.means, self.means))
 
     def principal_axes(self) -> tuple[Vector, Matrix]:
-        """Singular values of the rows and the directions, as columns, along which they vary."""
+        """Singular values of the rows, and their directions as columns."""
         rows = self.rows
         n, d = rows.shape
         with single_threaded_blas():
@@ -66,13 +66,13 @@ class ClassedRows:
         return lengths[kept], axes[kept].T
 
     def project(self, axes: Matrix) -> ClassedRows:
-        """Coordinates along the given directions, which need not have unit length."""
+        """Return coordinates along the given directions, which need not have unit length."""
         noise = np.linalg.norm(axes, axis=0) * np.sqrt(self.negligible)
         return replace(self, means=self.means @ axes, within=self.within @ axes, noise=noise)
 
 
 def check_classes(X: ArrayLike, y: ArrayLike) -> ClassedRows:
-    """Check rows and labels; rows that are all equal are a reason to stop."""
+    """Check rows and labels; raise NotEstimable if all rows are equal."""
     matrix = check.matrix(X)
     codes, names = check.labels(y, len(matrix))
     unit = length_unit(matrix)
@@ -101,6 +101,6 @@ def class_sums(X: Matrix, codes: Labels) -> Matrix:
 
 
 def precision(X: ArrayLike) -> float:
-    """Relative rounding of the numbers as they were stored: coarser for single precision."""
+    """Relative rounding error of the stored numbers, larger for single precision."""
     dtype = np.asarray(X).dtype
     return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)

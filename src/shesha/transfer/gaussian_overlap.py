@@ -26,7 +26,7 @@ _PUBLISHED_FLOOR = 1e-4
 def bhattacharyya(
     X: ArrayLike, y: ArrayLike, *, covariance: Covariance = "spherical", n_components: int | None = None
 ) -> float:
-    """Mean Bhattacharyya distance between the classes, each taken for a Gaussian.
+    """Mean Bhattacharyya distance between the classes, each modelled as a Gaussian.
 
     Mean over pairs of classes of ``D_ij = (m_i - m_j)' S^-1 (m_i - m_j) / 8 + log(det S / sqrt(det S_i det S_j)) / 2``
     with ``S = (S_i + S_j) / 2``; covariances are divided by the number of rows of the class.
@@ -135,7 +135,7 @@ def _diagonal(data: ClassedRows) -> Vector:
 
 
 def _full(data: ClassedRows) -> Vector:
-    """Distances in coordinates in which the rows have unit covariance: affine maps do not change them."""
+    """Distances in coordinates with unit covariance, which are invariant to affine maps."""
     lengths, axes = data.principal_axes()
     n_classes, d = len(data.names), len(lengths)
     memory.require(24 * n_classes * d * d, f"{n_classes:,} covariances of {d:,} features", "pass n_components")
@@ -180,7 +180,7 @@ def _variances(data: ClassedRows) -> Matrix:
 
 
 def _diagonal_distances(means: Matrix, variances: Matrix, times: int) -> Vector:
-    """Distances of all pairs i < j for independent features; each logarithm of a variance counts some times."""
+    """Distances of all pairs i < j for independent features, with counts for the logarithms of variances."""
     logs = np.log(variances).sum(axis=1)
     found = []
     for i in range(len(means) - 1):

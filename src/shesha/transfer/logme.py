@@ -17,7 +17,7 @@ from shesha.transfer.class_statistics import precision
 from shesha.transfer.estimable import nan_with_reason
 
 _STEP = 0.25
-"""Grid step of log(alpha / beta): the evidence is made of curves about 1 wide in it, so no peak hides between."""
+"""Grid step of log(alpha / beta), small enough not to miss peaks, which are about 1 wide."""
 _ROUNDINGS = 16
 _PUBLISHED_ROUNDS = 11
 _PUBLISHED_STOP = 1e-3
@@ -26,7 +26,7 @@ _PUBLISHED_RIDGE = 1e-5
 
 @nan_with_reason
 def logme(X: ArrayLike, y: ArrayLike, *, published: bool = False) -> float:
-    """Log of the maximum evidence per row of linear models of the classes, one against the rest.
+    """Log of the maximum evidence per row of linear models of each class against the rest.
 
     For each class with indicator t: ``max over alpha, beta of log p(t | X) / n``, where t = X w + e,
     w ~ N(0, 1 / alpha), e ~ N(0, 1 / beta); then the mean over classes. ``log p = -(n log(2 pi) + log det C +
@@ -124,7 +124,7 @@ def _mean_evidence(X: Matrix, targets: Matrix, rounding: float, published: bool)
 
 @dataclass(frozen=True)
 class Alignment:
-    """Targets seen along the left singular vectors of the features."""
+    """Targets in the coordinates of the left singular vectors of the features."""
 
     n: int
     squares: Vector
@@ -132,7 +132,7 @@ class Alignment:
     along: Matrix
     """Squared coordinates of the targets, singular vectors x targets."""
     rest: Vector
-    """Squared length of what no feature reaches of each target."""
+    """Squared length of the part of each target that no feature reaches."""
 
     @classmethod
     def build(cls, X: Matrix, targets: Matrix, smallest: float) -> Alignment:
@@ -179,7 +179,9 @@ def _maximum_evidence(X: Matrix, targets: Matrix, rounding: float) -> Vector:
     weight = np.sqrt(alignment.squares[0] * alignment.slope) + np.sqrt(n)
     exact = np.flatnonzero(np.sqrt(alignment.rest) <= _ROUNDINGS * rounding * weight)
     if len(exact) and not alignment.full:
-        raise NotEstimable(f"the evidence has no maximum: the features give target {check.join_items(exact)} exactly")
+        raise NotEstimable(
+            f"the evidence has no maximum, because the features predict target {check.join_items(exact)} exactly"
+        )
     return np.asarray(_largest_gains(alignment) - np.log(size) - (np.log(2 * np.pi) + 1) / 2)
 
 
@@ -221,7 +223,7 @@ def _grid(alignment: Alignment) -> Vector:
 
 
 def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
-    """Evidence as the public code's fixed-point iteration ends with it, one target at a time."""
+    """Evidence from the public code's fixed-point iteration, one target at a time."""
     n, d = X.shape
     # With fewer rows than features the public code keeps directions of length 0.
     alignment = Alignment.build(X, targets, max(n, d) * np.finfo(float).eps if n > d else -1.0)

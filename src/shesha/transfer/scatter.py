@@ -1,4 +1,4 @@
-"""Scatter of the class means against the scatter of the rows."""
+"""Scatter of the class means relative to the scatter of the rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def h_score(X: ArrayLike, y: ArrayLike) -> float:
 
 @nan_with_reason
 def fisher_discriminant(X: ArrayLike, y: ArrayLike) -> float:
-    """Fisher's ratio: scatter between classes over scatter within.
+    """Fisher's ratio of scatter between and within classes.
 
     ``sum_c n_c |m_c - m|^2 / sum_i |x_i - m_c(i)|^2``: the traces of the two scatter matrices.
 

@@ -17,7 +17,7 @@ from shesha.transfer.estimable import nan_with_reason
 
 @nan_with_reason
 def silhouette(X: ArrayLike, y: ArrayLike, *, metric: Metric = "euclidean") -> float:
-    """Mean silhouette: are rows closer to their own class than to the next?
+    """Mean silhouette: whether rows are closer to their own class than to the next.
 
     Mean over rows of ``(b - a) / max(a, b)``, where a is the mean distance to the other rows of the class, and b
     the smallest mean distance to the rows of another class; 0 for a row that is alone in its class, and
@@ -73,7 +73,7 @@ def _mean_silhouette(a: Matrix, b: Matrix, in_company: NDArray[np.bool_], metric
 
 
 def _rows_with_direction(X: Matrix, metric: Metric) -> Matrix:
-    """Standard rows, or an error that names the rows without a direction."""
+    """Return standard rows; raise an error that names rows without a direction."""
     bad = find_undirected_rows(X, metric)
     if len(bad):
         kind = "zero" if metric == "cosine" else "constant"

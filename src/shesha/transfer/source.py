@@ -9,7 +9,7 @@ from shesha.inputs import validation as check
 from shesha.transfer.class_statistics import class_sums
 
 _ROW_SUM = 1e-3
-"""How far the probabilities of a row may miss 1: half-precision softmax does by this much."""
+"""Tolerance of the sum of a row's probabilities, for softmax in half precision."""
 
 
 def leep(P: ArrayLike, y: ArrayLike) -> float:
@@ -64,7 +64,7 @@ def _probabilities(P: ArrayLike) -> NDArray[np.float64]:
 
 
 def nce(z: ArrayLike, y: ArrayLike) -> float:
-    """Minus the entropy of the labels that remains when the source model's label is known.
+    """Negative conditional entropy of the labels given the source model's labels.
 
     ``sum_zy p(z, y) log p(y | z)``, natural logarithm.
 

@@ -21,7 +21,7 @@ from shesha.views.representation import Representation, View
 
 Shape = Literal["triplets", "quadruplets"]
 _TABLE_ROWS = 4096
-"""Up to this many rows all distances are kept; of more, only those that are compared are computed."""
+"""Up to this many rows, all distances are stored; with more, only compared ones are computed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Comparisons(View):
     """Of shape (4, n_comparisons): the rows i, j, k, l."""
     n_rows: int
     tolerance: float
-    """Distances that differ by no more tie."""
+    """Tolerance below which distances tie."""
     distances: Vector | None
     rows: Matrix | None
     metric: Metric
@@ -79,7 +79,7 @@ class Comparisons(View):
 
     @cached_property
     def signs(self) -> NDArray[np.int8]:
-        """1 where the first distance is larger, -1 where the second is, 0 where they tie."""
+        """1 if the first distance is larger, -1 if the second is, 0 for ties."""
         i, j, k, m = self.tuples if self.order is None else self.order[self.tuples]
         difference = self._distances(i, j) - self._distances(k, m)
         return ((difference > self.tolerance).astype(np.int8) - (difference < -self.tolerance)).astype(np.int8)
@@ -95,12 +95,12 @@ class Comparisons(View):
         return replace(self, order=order if self.order is None else self.order[order])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the signs out: they are found again."""
+        """Leave out the signs, which can be recomputed."""
         return {name: value for name, value in super().__getstate__().items() if name != "signs"}
 
 
 def draw_tuples(n: int, shape: Shape, n_samples: int, seed: Seed) -> tuple[Index, bool]:
-    """Return rows i, j, k, l in lines, and whether they are a sample: each comparison is there once if they are all."""
+    """Return rows i, j, k, l in lines, and whether they are a sample; a full set has each comparison once."""
     size = 3 if shape == "triplets" else 4
     if n < size:
         raise NotEstimable(f"{shape} need at least {size} rows, got {n}")

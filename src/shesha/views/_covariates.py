@@ -22,7 +22,7 @@ from shesha.views._splines import MOST_TERMS, natural_spline
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
-"""Fewest degrees of freedom that covariates must leave."""
+"""Smallest number of degrees of freedom that covariates must leave."""
 _ROWS_PER_TERM = 5
 """Rows per smooth term of a number, of which there are at most four."""
 _NOTHING = 1e-10
@@ -91,7 +91,7 @@ class Covariates:
 
     @property
     def n_taken(self) -> int:
-        """Degrees of freedom that are used: one for the mean, and one for each term."""
+        """Number of used degrees of freedom: one for the mean, and one for each term."""
         return 1 + int(self.basis.shape[1])
 
     def residuals(self, rows: Matrix) -> Matrix:

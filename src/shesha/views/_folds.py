@@ -85,7 +85,7 @@ class Folds(View):
 
     @cached_property
     def parts(self) -> list[ridge.Training]:
-        """What lies outside of each fold."""
+        """Decompositions of the rows outside of each fold."""
         return ridge.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
@@ -96,7 +96,7 @@ class Folds(View):
         return 1.0 - errors / spread
 
     def permute(self, order: Index) -> Folds:
-        """Relabel: row i of the result is row order[i] of this; folds are places, and stay."""
+        """Relabel: row i of the result is row order[i] of this; folds refer to positions and stay."""
         return Folds(self.rows[order], self.fold, self.n_folds)
 
 

@@ -37,9 +37,7 @@ class NeighbourDistances(View):
         distinct = distinct_rows(rows)
         if len(distinct) < 3:
             raise NotEstimable(
-                "all rows are equal"
-                if len(distinct) == 1
-                else f"it needs at least 3 distinct rows, got {len(distinct)}"
+                "all rows are equal" if len(distinct) == 1 else f"needs at least 3 distinct rows, got {len(distinct)}"
             )
         kept = rows[distinct]
         distances = neighbour_distances(kept, cls.ranks_among(len(kept) - 1))[0]
@@ -47,7 +45,7 @@ class NeighbourDistances(View):
 
     @staticmethod
     def ranks_among(n_others: int) -> Index:
-        """Powers of two up to the number of others, and to the farthest that is looked at."""
+        """Powers of two up to the number of other rows and to the largest rank."""
         return np.asarray(2 ** np.arange(int(np.log2(min(n_others, MOST_RANKS))) + 1), dtype=np.intp)
 
     @classmethod

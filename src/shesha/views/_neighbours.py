@@ -137,7 +137,7 @@ class Neighbours(View):
         return np.where(codes[at] == wanted, order[at] % self.k + 1, 0)
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer[Any]]:
-        """Rank that each neighbour in `other` has here; 0 if it is no neighbour here. Shape (n, k)."""
+        """Rank here of each neighbour in `other`, of shape (n, k); 0 if it is not a neighbour here."""
         return self.ranks_between(np.arange(self.n_rows), other.rank_major_lists).T
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
@@ -240,7 +240,7 @@ class Neighbours(View):
 
 
 _GATHERED = 1 << 21
-"""Numbers gathered at once."""
+"""Number of values that are gathered at once."""
 
 
 def _all_equal(rows: Matrix) -> bool:

@@ -69,14 +69,14 @@ class Rows:
         return self.shape[0]
 
     def read(self, rows: Index | slice) -> Matrix:
-        """Return some rows as numbers of double precision, not checked."""
+        """Return some rows in double precision, unchecked."""
         chosen = self._array[rows]
         if self.is_sparse:
             chosen = chosen.toarray()
         return np.asarray(chosen, dtype=np.float64)
 
     def blocks(self, entries: int) -> Iterator[tuple[int, Matrix]]:
-        """Yield stretches of the rows of about this many numbers, each with the number of its first row."""
+        """Yield stretches of rows with about this many values, each with its first row number."""
         step = max(1, entries // max(1, self.shape[1]))
         for start in range(0, len(self), step):
             yield start, self.read(slice(start, start + step))
@@ -87,18 +87,18 @@ class Rows:
         return self.read(slice(0, _SOME)) if self.is_sparse else cast(Array, self._array)
 
     def drop(self, rows: Index) -> Rows:
-        """The same without some rows."""
+        """Return the data without some rows."""
         if not len(rows):
             return self
         kept = np.setdiff1d(np.arange(len(self)), rows)
         return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
 
     def take(self, rows: Index) -> Rows:
-        """Some rows only."""
+        """Return some rows only."""
         return Rows(self._array[rows], self.name, min_rows=0, min_columns=0)
 
     def take_columns(self, columns: Index) -> Rows:
-        """Some features only."""
+        """Return some features only."""
         return Rows(self._array[:, columns], self.name, min_rows=0, min_columns=0)
 
     def view(self, kind: type[V]) -> V:
@@ -111,7 +111,7 @@ class Rows:
         return cast(V, self._made[kind])
 
     def __getitem__(self, rows: slice) -> Matrix:
-        """Some rows as numbers of double precision."""
+        """Return some rows in double precision."""
         return self.read(rows)
 
     @cached_property

@@ -64,7 +64,7 @@ class Uniformity(Scalar):
     """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
 
     beyond: float
-    """Contribution of pairs of different rows to the value, beyond -log n of the pairs of a row with itself."""
+    """Contribution of pairs of different rows to the value, beyond the -log n from pairs of a row with itself."""
     n_rows: int
 
     def difference(self, other: Uniformity) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _ENTRIES = 1 << 20
-"""Numbers looked at together."""
+"""Number of values that are processed together."""
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class Gram(View):
         return bool(self.factor.shape[1] * other.factor.shape[1] < self.n_rows**2)
 
     def inner(self, other: Gram) -> float:
-        """Inner product with another of the same rows: 1 for equal ones."""
+        """Inner product with another view of the same rows: 1 for equal views."""
         if self.prefers_features(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
@@ -217,7 +217,7 @@ def _self_products(features: Features) -> float:
 
 
 def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, int]:
-    """Centred rows of unit norm, what their features give with themselves (if sampled), and the number of features."""
+    """Centred rows of unit norm, the contribution of sampled features with themselves, and the number of features."""
     shared = 8 * math.prod(source.size(Gram.folding)) <= _LARGE
     features = source.view(Features) if shared else Features.build(source)
     norm = features.centred_norm

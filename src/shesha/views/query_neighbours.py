@@ -21,12 +21,12 @@ from shesha.views.row_source import RowSource
 
 @dataclass(frozen=True)
 class QueryNeighbours(Neighbours):
-    """The k nearest of all rows of each query row, nearest first: what is asked of `Neighbours`, for queries only."""
+    """The k nearest of all rows for each query row, nearest first, with the interface of `Neighbours`."""
 
     chosen: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    """Numbers of the query rows."""
+    """Indices of the query rows."""
     among: query_search.Rows | None = None
-    """All rows, in the form whose inner products or distances make the metric."""
+    """All rows, in the form whose inner products or distances give the metric."""
     closeness: query_search.Closeness = "distance"
 
     @classmethod
@@ -50,11 +50,11 @@ class QueryNeighbours(Neighbours):
         return self.chosen
 
     def ranks_of_neighbours(self, other: Neighbours) -> NDArray[np.integer]:
-        """Rank that each neighbour of a query in `other` has here; 0 if it is no neighbour here."""
+        """Rank here of each neighbour of a query in `other`; 0 if it is not a neighbour here."""
         return _ranks(self.lists, other.nearest)
 
     def ranks_between(self, rows: Index, others: Index) -> NDArray[np.integer]:
-        """Search for the neighbours of the rows, and look the others up."""
+        """Search for the neighbours of the rows, and look up the ranks of the others."""
         assert self.among is not None
         rows, others = np.broadcast_arrays(rows, others)
         unique, at = np.unique(rows, return_inverse=True)
@@ -62,7 +62,7 @@ class QueryNeighbours(Neighbours):
         return _ranks(lists[at.ravel()], others.reshape(-1, 1)).reshape(rows.shape)
 
     def distances_between(self, rows: Index, others: Index) -> Matrix:
-        """(Cosine) distance between each row and the others beside it."""
+        """(Cosine) distance between each row and the others in its line."""
         assert self.among is not None
         rows = np.broadcast_to(rows, others.shape)
         out = np.empty(others.shape)
@@ -78,11 +78,11 @@ class QueryNeighbours(Neighbours):
 
 
 _GATHERED = 1 << 24
-"""Numbers gathered at once: each time a stored array may be read from end to end."""
+"""Number of values that are gathered at once; each time, a stored array may be read completely."""
 
 
 def _ranks(lists: Index, others: Index) -> Index:
-    """Rank of each entry of `others` in the list beside it; 0 where it is not in there."""
+    """Rank of each entry of `others` in the corresponding list; 0 if it is not in the list."""
     out = np.zeros(others.shape, dtype=np.intp)
     for place in range(lists.shape[1]):
         out[lists[:, place, None] == others] = place + 1

@@ -18,7 +18,7 @@ from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
 
 class UndirectedRowsError(NotEstimable):
-    """Some rows have no direction under the metric."""
+    """Raised if some rows have no direction under the metric."""
 
     def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
         super().__init__(rows, metric, name)
@@ -94,11 +94,11 @@ class Rdm:
 
 
 _LARGEST = 5000
-"""Most rows for which a matrix is checked for symmetry."""
+"""Maximum number of rows for which a matrix is checked for symmetry."""
 
 
 def looks_like_distances(array: Any) -> bool:
-    """Whether a matrix is square and symmetric, not negative, with a zero diagonal, but not zero."""
+    """Return whether a matrix is square, symmetric, non-negative and nonzero, with a zero diagonal."""
     shape: tuple[int, ...] = getattr(array, "shape", ())
     if len(shape) != 2 or shape[0] != shape[1] or not 2 < shape[0] <= _LARGEST or not arrays.is_numpy(array):
         return False

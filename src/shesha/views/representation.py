@@ -133,7 +133,7 @@ class Representation:
 
     @property
     def to_numpy(self) -> Representation:
-        """The same for NumPy's functions."""
+        """Build a representation for NumPy functions."""
         # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
         return self if isinstance(self._array, Rdm) or arrays.is_numpy(self._array) else self._to_numpy
 
@@ -170,7 +170,7 @@ class Representation:
         return self._array
 
     def size(self, folding: Folding) -> tuple[int, int]:
-        """Rows and columns once folded."""
+        """Numbers of rows and columns after folding."""
         n, *rest = self.shape
         columns = int(np.prod(rest)) if rest else 1
         if len(rest) == 2 and folding == "rows":
@@ -207,7 +207,7 @@ class Representation:
         return found
 
     def drop_views(self, *, keep: type[View] | None = None) -> None:
-        """Free the memory of all views but those of one kind."""
+        """Free the memory of all views except those of one kind."""
         with self._lock:
             self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
             for key, made in self._made.items():

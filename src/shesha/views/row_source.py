@@ -12,11 +12,11 @@ from shesha.support.types import Index, Matrix
 from shesha.views.representation import Representation
 
 _ENTRIES = 1 << 20
-"""Numbers of a block."""
+"""Number of values per block."""
 
 
 def is_stored(X: Any) -> bool:
-    """Whether X is an array of a file or of a cluster, which is read by slices of its rows."""
+    """Return whether X is an array in a file or on a cluster, which is read in slices of rows."""
     if isinstance(X, np.ndarray | Representation) or not all(hasattr(X, name) for name in ("shape", "dtype")):
         return False
     return getattr(X, "chunks", None) is not None or not (
@@ -64,7 +64,7 @@ class RowSource:
             yield start, self.block(start)
 
     def read(self, rows: Index) -> Matrix:
-        """Return the rows of these numbers, which must rise."""
+        """Return the rows with these numbers, which must increase."""
         if not self.is_stored:
             found = np.ascontiguousarray(self._array[rows], dtype=np.float64)
         else:

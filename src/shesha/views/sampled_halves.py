@@ -19,7 +19,7 @@ from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.split_halves import Draw, draw_sampler, half_metric
 
 FEWEST_PAIRS = 1000
-"""Fewest pairs of a partition; a rank correlation of fewer is biased."""
+"""Smallest number of pairs per partition; a rank correlation of fewer is biased."""
 _FIRST_ROWS = 256
 _SMALLEST, _LARGEST = 1e-200, 1e200
 """Range of squared lengths for which products do not overflow."""
@@ -27,7 +27,7 @@ _SMALLEST, _LARGEST = 1e-200, 1e200
 
 @dataclass(frozen=True)
 class SampledHalves:
-    """As `SplitHalves`, for random pairs that are drawn as needed."""
+    """Like `SplitHalves`, for random pairs that are drawn when needed."""
 
     rows: Rows
     metric: Metric

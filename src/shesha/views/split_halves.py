@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 Item = TypeVar("Item")
 
 MIN_FEATURES = 4
-"""Fewest features: two in each half, because with one, cosine has only signs."""
+"""Smallest number of features: two in each half, because cosine of one feature is only a sign."""
 CONSTANT = "all distances are equal within a half of the features, in every draw"
 
 

@@ -122,7 +122,9 @@ def test_extraction_is_repeatable(small: Graph) -> None:
 
 
 def test_weights_of_another_network_are_refused(small: Graph) -> None:
-    with pytest.raises(ValueError, match="weights must be those of SAGE on Cora, standard, seed 0, got those of anoth"):
+    with pytest.raises(
+        ValueError, match="weights must be those of SAGE on Cora, standard, seed 0, got weights of anoth"
+    ):
         extract(model("SAGE"), fit(model("GCN")))
     with pytest.raises(ValueError, match=r"weights must be those of GCN on Cora, shortcut 0.5"):
         extract(model("GCN", "shortcut", 0.5), fit(model("GCN")))

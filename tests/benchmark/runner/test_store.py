@@ -57,7 +57,7 @@ def test_an_empty_file_becomes_a_store_but_holds_no_results(here, toy):
 def test_a_store_without_a_run_says_so(here):
     with Store("a.sqlite"):
         pass
-    with pytest.raises(StoreError, match=r"store must hold a run, got a\.sqlite, which holds none yet"):
+    with pytest.raises(StoreError, match=r"store must hold a run, got a\.sqlite, which is empty"):
         results("a.sqlite")
 
 
@@ -163,7 +163,7 @@ def held(here):
 
 
 def test_a_second_run_that_does_not_wait_names_the_first(held, toy, here):
-    expected = rf"store must have one writer, got a second: another run \(process {held.pid}\) is writing .*a\.sqlite"
+    expected = rf"store must have only one writer, but another run \(process {held.pid}\) is writing .*a\.sqlite"
     with pytest.raises(StoreError, match=expected):
         run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
     assert not (here / "a.sqlite").exists()
@@ -201,7 +201,7 @@ def test_a_second_run_waits_and_finds_everything_done(here, toy, monkeypatch, ca
         time.sleep(0.01)
     second = run(toy, **options)
     running.join()
-    assert f"another run (process {os.getpid()}) is writing a.sqlite: waiting for it to end" in caplog.text
+    assert f"another run (process {os.getpid()}) is writing a.sqlite; waiting until it ends" in caplog.text
     assert second.equals(first[0])
     calls = (here / "calls").read_text().splitlines()
     assert len(calls) == len(set(calls)) == 63

@@ -53,7 +53,7 @@ def test_disagreement_and_accuracy(outputs):
         ([[0.5, 0.5]], [[0.5, 0.5], [1, 0]], r"q must have the shape of p, \(1, 2\), got \(2, 2\)"),
         ([[0.5, 0.5]], [[2.0, -1.0]], "q must hold probabilities"),
         ([[0.5, np.nan]], [[0.5, 0.5]], "p must hold probabilities"),
-        ([[2.0, 3.0]], [[0.5, 0.5]], "p must have rows that sum to one, got a sum that is off by 4"),
+        ([[2.0, 3.0]], [[0.5, 0.5]], "p must have rows that sum to one, got a sum that deviates by 4"),
     ],
 )
 def test_bad_outputs(difference, p, q, message):

@@ -84,7 +84,7 @@ def test_fingerprints_of_photographs_follow_the_files(photographs: Path, hyper: 
 
 def test_folders_that_do_not_fit(photographs: Path, write_images: Write, hyper: Callable[..., Hyper]) -> None:
     write_images(photographs, ("val",), ("n09",), (8, 8))
-    with pytest.raises(ValueError, match="val must hold classes that train has as well, got n09"):
+    with pytest.raises(ValueError, match="val must hold only classes that are in train as well, got n09"):
         load("IN100", hyper())
     (photographs / "train" / "n09").mkdir()
     with pytest.raises(ValueError, match=r"n09 must hold image files .*, got none"):

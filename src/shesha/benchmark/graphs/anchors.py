@@ -1,4 +1,4 @@
-"""Anchor sets of P-GNN: random sets of nodes, by distance to which a node knows its position."""
+"""Anchor sets of P-GNN: random sets of nodes; a node's distances to them define its position."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _UNREACHED = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Anchors:
-    """The nearest node of each anchor set, seen from each node."""
+    """The nearest node of each anchor set, for each node."""
 
     nearest: Tensor
     """Number of the nearest node of each set, int64, of shape (n_nodes, n_sets)."""
     closeness: Tensor
     """The different values of the closeness 1 / (hops + 1), 0 where unreachable, float32, of shape (n_values, 1).
 
-    Few, so that a function of closeness is computed for them instead of for all pairs.
+    They are few, so a function of closeness is computed for them instead of for all pairs.
     """
     level: Tensor
     """Index in `closeness` of the nearest node of each set, int64, of shape (n_nodes, n_sets)."""
@@ -43,7 +43,7 @@ def anchor_sets(n_nodes: int, seed: int) -> list[NDArray[np.int64]]:
 
 
 def all_hops(edge_index: Tensor, n_nodes: int) -> NDArray[np.uint16]:
-    """Count the edges of the shortest path between any two nodes; 65,535 says that there is none."""
+    """Count the edges of the shortest path between any two nodes; 65,535 means that there is none."""
     source, target = edge_index.numpy()
     adjacency = sparse.csr_array((np.ones(len(source)), (source, target)), shape=(n_nodes, n_nodes))
     hops = shortest_path(adjacency, unweighted=True)

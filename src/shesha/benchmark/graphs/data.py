@@ -25,7 +25,7 @@ class Graph:
     x: Tensor
     """Features, float32, of shape (n_nodes, n_features)."""
     edge_index: Tensor
-    """Source and target of each edge, int64, of shape (2, n_edges); each edge stands there in both directions."""
+    """Source and target of each edge, int64, of shape (2, n_edges); each edge is listed in both directions."""
     y: Tensor
     """Classes, int64, of shape (n_nodes,)."""
     train: Tensor
@@ -61,14 +61,14 @@ def load(dataset: str) -> Graph:
 
 @lru_cache(maxsize=3)
 def fingerprint_of_graph(dataset: str) -> str:
-    """Hash all that is read of a graph."""
+    """Hash everything that is read from a graph."""
     graph = load(dataset)
     tensors = (graph.x, graph.edge_index, graph.y, graph.train, graph.val, graph.test)
     return hash_arrays(*(tensor.numpy() for tensor in tensors))
 
 
 def extraction_rows(graph: Graph) -> NDArray[np.int64]:
-    """Return the test nodes that are looked at, ascending: all, or 10,000 drawn ones, the same for all models."""
+    """Return the test nodes to use, ascending: all, or 10,000 random ones that are the same for all models."""
     rows = np.flatnonzero(graph.test.numpy())
     if len(rows) <= _MOST_ROWS:
         return rows

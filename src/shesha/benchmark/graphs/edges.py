@@ -1,4 +1,4 @@
-"""Edges in the form that each architecture passes messages along."""
+"""Edges in the form that each architecture needs to pass messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.benchmark.graphs.sparse import SparseMatrix
 
 @dataclass(frozen=True)
 class LoopedEdges:
-    """Edges as matrices, of shape (n_nodes, n_edges), every node's edge to itself included.
+    """Edges as matrices of shape (n_nodes, n_edges), including each node's edge to itself.
 
     Their products sum over the edges of a node, and those of their transposes hand a node's values to its edges.
     """
@@ -32,7 +32,7 @@ Passage = SparseMatrix | LoopedEdges | None
 
 
 def gcn_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
-    """Weigh the edges, self loops included, by one over the root of the degrees at both ends (GCN)."""
+    """Weight the edges, including self loops, by 1 / sqrt(product of the degrees at both ends) (GCN)."""
     source, target = _add_loops(edge_index, n_nodes)
     degree = np.bincount(target, minlength=n_nodes)
     weight = 1 / np.sqrt(degree[source] * degree[target])
@@ -40,7 +40,7 @@ def gcn_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
 
 
 def mean_edges(edge_index: Tensor, n_nodes: int) -> SparseMatrix:
-    """Weigh the edges such that each node gets the mean of its neighbours, zero where there are none (GraphSAGE)."""
+    """Weight the edges so that each node gets the mean of its neighbours, or 0 without neighbours (GraphSAGE)."""
     source, target = edge_index.numpy()
     weight = 1 / np.bincount(target, minlength=n_nodes)[target]
     return SparseMatrix.build(sparse.csr_array((weight, (target, source)), shape=(n_nodes, n_nodes)))

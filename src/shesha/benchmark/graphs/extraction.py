@@ -21,7 +21,7 @@ def outcome(model: Model, weights: Weights) -> Outcome:
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
-        raise ValueError(f"weights must be those of {model}, got those of another network: {error}") from error
+        raise ValueError(f"weights must be those of {model}, got weights of another network: {error}") from error
     x = graph.x
     if model.setting.kind == "shortcut":
         x = append_shortcuts(x, extraction_shortcuts(graph, model, hyper.shortcut_rows), graph.n_classes)

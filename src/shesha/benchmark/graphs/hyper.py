@@ -20,7 +20,7 @@ _DEEP_LAYERS = 6
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """What decides training and extraction of a graph network, besides data, architecture, setting and seed."""
+    """Settings of training and extraction of a graph network, besides data, architecture, setting and seed."""
 
     hidden: int = option(count())
     """Channels of a hidden layer."""
@@ -28,18 +28,17 @@ class Hyper(Hyperparameters):
     """Hidden layers, and the classifier."""
     activation: str = option(choice_of_words("relu", "elu"))
     dropout: float = option(PART)
-    """How likely a value is set to zero."""
+    """Probability that a value is set to zero."""
     learning_rate: float = option(POSITIVE)
-    """Adam's, as is the weight decay."""
+    """Learning rate of Adam, which also applies the weight decay."""
     weight_decay: float = option(NOT_NEGATIVE)
     epochs: int = option(count())
     """Steps on the whole graph."""
     heads: int = option(count(), 1)
-    """Of attention: GAT only."""
+    """Number of attention heads (GAT only)."""
     shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
-    """Which shortcuts the nodes carry when representations are extracted from models trained with shortcuts:
-    "training" those that the model was trained with, as the published results were made; "fixed" the same random ones
-    for all models, as the paper describes it."""
+    """Shortcuts of the nodes at extraction, for models trained with shortcuts. "training": those of the model's
+    training, as in the published results. "fixed": the same random ones for all models, as the paper describes."""
 
     def for_setting(self, setting: Setting) -> Hyper:
         """Return the same with more layers, in the deep setting."""

@@ -21,7 +21,7 @@ class GraphData(Part):
     """A graph whose nodes are classified."""
 
     read: Callable[[], RawGraph]
-    """Reads it: features, edges, classes and the masks of the splits."""
+    """Function that reads features, edges, classes and the masks of the splits."""
 
 
 def _accept(model: Model, hyper: Hyper) -> None:
@@ -33,15 +33,16 @@ class GraphNetwork(NetworkPart):
     """A network that classifies nodes."""
 
     build: Callable[[int, int, Hyper, Model], nn.Module]
-    """Makes it from the numbers of features and classes, with new weights from torch's current state.
+    """Function that builds the network from the numbers of features and classes, with new weights from torch's
+    current state.
 
     It is called with the features (a tensor, or a sparse matrix that a tensor can be multiplied with), what `passage`
     made of the edges, and the rows asked for; it returns their logits and each hidden layer's output there.
     """
     passage: Callable[[Tensor, int], Any]
-    """Makes of the edges, (2, n_edges), and the number of nodes the form in which messages pass along them."""
+    """Function that converts the edges, (2, n_edges), and the number of nodes into the form that messages need."""
     refuse: Callable[[Model, Hyper], None] = _accept
-    """Raises ValueError for settings and hyperparameters that it cannot be trained with."""
+    """Function that raises ValueError for settings and hyperparameters with which the network cannot be trained."""
 
     def check(self, model: Model, hyper: Hyper) -> None:
         """Refuse settings with which the network cannot be trained."""

@@ -1,4 +1,4 @@
-"""P-GNN: a network that knows nodes by their distances to random sets of nodes (You, Ying and Leskovec, 2019)."""
+"""P-GNN: a network that uses the distances of nodes to random sets of nodes (You, Ying and Leskovec, 2019)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shesha.benchmark.graphs.networks import Features, project
 
 
 class PositionLayer(nn.Module):
-    """One layer of P-GNN: messages from the nearest node of each anchor set, weighed by a function of distance."""
+    """One layer of P-GNN: messages from the nearest node of each anchor set, weighted by a function of distance."""
 
     def __init__(self, n_inputs: int, n_outputs: int) -> None:
         super().__init__()
@@ -31,12 +31,12 @@ class PositionLayer(nn.Module):
         self.position = nn.Linear(n_outputs, 1)
 
     def split(self) -> tuple[Tensor, Tensor]:
-        """Return the weights of the message that meet the features of the anchor and those of the node itself."""
+        """Return the message weights of the anchor's features and of the node's own features."""
         anchor, own = self.message.weight.chunk(2, dim=1)
         return anchor, own
 
     def weights(self, closeness: Tensor, level: Tensor) -> Tensor:
-        """Return what the function of distance makes of each message, of the shape of `level`."""
+        """Return the function of distance for each message, in the shape of `level`."""
         values: Tensor = self.distance(closeness)
         return values.ravel().index_select(0, level.ravel()).view(level.shape)
 
@@ -84,7 +84,7 @@ class PositionNetwork(nn.Module):
         return self.classifier(functional.normalize(position, dim=1)), outputs
 
     def _first_projections(self, x: Features) -> tuple[Tensor, Tensor]:
-        """Project the prepared features; as both maps are linear, their weights are multiplied first."""
+        """Project the prepared features; both maps are linear, so their weights are multiplied first."""
         layer = cast(PositionLayer, self.layers[0])
         weight = torch.cat(layer.split())
         shift = weight @ self.prepare.bias + functional.pad(layer.message.bias, (len(layer.message.bias), 0))
@@ -94,13 +94,13 @@ class PositionNetwork(nn.Module):
 
 @dataclass(frozen=True)
 class _Step:
-    """Which nodes a layer is evaluated for, and where their inputs stand among the nodes of the layer before."""
+    """The nodes for which a layer is evaluated, and the indices of their inputs in the previous layer."""
 
     receivers: Tensor
     nearest: Tensor
     level: Tensor
     rows: Tensor
-    """Where the rows that are asked for stand among the receivers."""
+    """Indices of the requested rows among the receivers."""
 
 
 def _steps(anchors: Anchors, rows: Tensor, n_layers: int) -> list[_Step]:
@@ -130,5 +130,5 @@ def _hops(dataset: str) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=1)
 def draw_anchors(dataset: str, seed: int) -> Anchors:
-    """Return the anchors of a seed; drawn anew for training and extraction, they are the same."""
+    """Return the anchors of a seed; training and extraction draw the same ones."""
     return anchors_from(_hops(dataset), seed)

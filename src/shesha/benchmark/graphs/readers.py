@@ -25,7 +25,7 @@ _ARXIV_FILES = ["raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.g
 
 @dataclass(frozen=True)
 class RawGraph:
-    """A graph as it is read: features, edges in both directions, classes and the masks of the three splits."""
+    """A graph as read: features, edges in both directions, classes and the masks of the three splits."""
 
     x: NDArray[np.floating]
     edge_index: NDArray[np.integer]
@@ -91,7 +91,7 @@ def _mask(nodes: Any, n_nodes: int) -> NDArray[np.bool_]:
 
 
 def _symmetrise_edges(source: NDArray[np.int64], target: NDArray[np.int64], n_nodes: int) -> NDArray[np.int64]:
-    """Put each edge there once per direction."""
+    """List each edge once per direction."""
     numbers = np.unique(np.concatenate([source * n_nodes + target, target * n_nodes + source]))
     return np.stack(np.divmod(numbers, n_nodes))
 
@@ -101,7 +101,7 @@ def _table(path: Path, kind: type[np.generic]) -> NDArray[Any]:
 
 
 def _from_library(dataset: str, folder: str, reader: str, **options: str) -> RawGraph:
-    """Let torch-geometric download a graph and read it."""
+    """Download a graph with torch-geometric and read it."""
     datasets = geometric("datasets")
     try:
         data = getattr(datasets, reader)(root=str(cache_folder() / folder), **options)[0]
@@ -112,7 +112,7 @@ def _from_library(dataset: str, folder: str, reader: str, **options: str) -> Raw
 
 
 def _download_arxiv() -> Path:
-    """Return the folder of the unzipped download, fetched where it is not there yet."""
+    """Return the folder of the unzipped download; download it if it is missing."""
     place = cache_folder() / "ogbn_arxiv"
     folder = place / "arxiv"
     if folder.is_dir():

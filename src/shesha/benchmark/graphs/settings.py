@@ -17,7 +17,7 @@ _LABELS, _SHORTCUTS, _EDGES = 1, 2, 3
 
 
 def corrupt_labels(graph: Graph, model: Model) -> Tensor:
-    """Return the labels to learn: the share `degree` of all nodes has a wrong one, at random, in setting "labels"."""
+    """Return the labels to learn; in setting "labels", a random share `degree` of the nodes has a wrong label."""
     if model.setting.kind != "labels":
         return graph.y
     rng = np.random.default_rng([model.seed, _LABELS])
@@ -28,7 +28,7 @@ def corrupt_labels(graph: Graph, model: Model) -> Tensor:
 
 
 def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
-    """Return the class that each node's shortcut names while the model is trained.
+    """Return the class of each node's shortcut during training.
 
     The share `degree` of the training nodes and of the validation nodes has the true class there, the other ones a
     wrong class drawn from the model's seed. Test nodes have a wrong class, the same for all models. So have nodes of
@@ -49,7 +49,7 @@ def shortcut_classes(graph: Graph, model: Model, rows: str) -> Tensor:
 
 
 def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
-    """Return the class that each node's shortcut names when representations are extracted.
+    """Return the class of each node's shortcut during extraction.
 
     Random classes, the same for all models, where `rows` is "fixed"; the model's own where it is "training".
     """
@@ -59,12 +59,12 @@ def extraction_shortcuts(graph: Graph, model: Model, rows: str) -> Tensor:
 
 
 def append_shortcuts(x: Tensor, shortcuts: Tensor, n_classes: int) -> Tensor:
-    """Append to each node's features, (n_nodes, n_features), a one for the class that its shortcut names."""
+    """Append the class of each node's shortcut to its features, (n_nodes, n_features), as a one-hot code."""
     return torch.cat([x, one_hot(shortcuts, n_classes).to(x.dtype)], dim=1)
 
 
 class EdgeDropping:
-    """Draws edges anew in each epoch, keeping each with probability 1 - `degree` (DropEdge)."""
+    """Redraw the edges in each epoch, keeping each with probability 1 - `degree` (DropEdge)."""
 
     def __init__(self, edge_index: Tensor, model: Model) -> None:
         self._edge_index = edge_index

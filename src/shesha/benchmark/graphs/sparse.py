@@ -14,7 +14,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class SparseMatrix:
-    """A constant matrix by rows together with its transpose.
+    """A constant matrix, stored by rows, with its transpose.
 
     torch's own gradient of a sparse product transposes the matrix in every step, which takes several times as long as
     the product itself.
@@ -51,7 +51,7 @@ class _Product(torch.autograd.Function):
 
 
 def _rows(matrix: sparse.csr_array) -> Tensor:
-    """Copy a matrix of SciPy, whose sorted indices within its shape are all that torch could check."""
+    """Copy a SciPy matrix without torch's checks: its indices are already sorted and within its shape."""
     matrix.sort_indices()
     with warnings.catch_warnings():
         # torch 2.11 and 2.12 say that the checks are left out *implicitly* even where the argument leaves them out.

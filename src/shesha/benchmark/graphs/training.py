@@ -19,7 +19,7 @@ from shesha.benchmark.graphs.sparse import SparseMatrix
 from shesha.benchmark.models import Model, Weights
 
 _SPARSE_BELOW = 0.1
-"""Share of nonzero features below which sparse products are the faster ones."""
+"""Share of nonzero features below which sparse products are faster."""
 
 
 def train(model: Model) -> Weights:
@@ -43,14 +43,14 @@ def build(model: Model, hyper: Hyper, graph: Graph) -> torch.nn.Module:
 
 
 def as_features(x: Tensor) -> Features:
-    """Return features in the form that is multiplied fastest."""
+    """Return features in the form with the fastest multiplication."""
     if x.count_nonzero() < _SPARSE_BELOW * x.numel():
         return SparseMatrix.build(sparse.csr_array(x.numpy()))
     return x
 
 
 def _descend(network: torch.nn.Module, x: Features, labels: Tensor, graph: Graph, model: Model, hyper: Hyper) -> None:
-    """Take the steps of all epochs."""
+    """Run the training steps of all epochs."""
     rows = graph.train.nonzero().ravel()
     optimiser = torch.optim.Adam(
         network.parameters(), lr=hyper.learning_rate, weight_decay=hyper.weight_decay, fused=True

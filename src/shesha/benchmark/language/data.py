@@ -17,7 +17,7 @@ _SUBSET_SEED = 2024
 
 
 def load(dataset: str, hyper: Hyper) -> tuple[Texts, Texts]:
-    """Return the training and test texts; MissingDataError if they are missing."""
+    """Return the training and test texts; raise MissingDataError if they are missing."""
     train, test = CATALOGUE.dataset(dataset).read(hyper)
     return _subset(train, hyper.train_rows), _subset(test, hyper.test_rows)
 

@@ -81,7 +81,7 @@ def _load(network: Encoder | Decoder, weights: Weights, model: Model) -> None:
         network.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError) as error:
         reason = " ".join(str(error).split())[:300]
-        raise ValueError(f"weights must be the state dict of {model}, got another one: {reason}") from error
+        raise ValueError(f"weights must be the state dict of {model}, got that of another network: {reason}") from error
 
 
 def _batches(network: Encoder | Decoder, rows: Rows) -> Iterator[tuple[NDArray[np.int64], Batch]]:
@@ -115,7 +115,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
-    """Name what is recorded: what enters the first block, which are the embeddings, and what every block returns."""
+    """Name the recorded tensors: the input of the first block (the embeddings), and the output of every block."""
     from shesha.extract.blocks import blocks
     from shesha.extract.layer_names import INPUT
 

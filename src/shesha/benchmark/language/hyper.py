@@ -24,7 +24,7 @@ def _is_file(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Hyper(Hyperparameters):
-    """What decides training and extraction of a transformer, besides data, architecture, setting and seed."""
+    """Settings of training and extraction of a transformer, besides data, architecture, setting and seed."""
 
     epochs: int = option(count(), 3)
     """Passes over the training rows."""
@@ -32,23 +32,24 @@ class Hyper(Hyperparameters):
     """Updates of the weights, instead of epochs."""
     batch_size: int = option(count(), 64)
     learning_rate: float = option(POSITIVE, 5e-5)
-    """The highest one, reached after the warm-up."""
+    """Highest learning rate, reached after the warm-up."""
     warmup: float = option(SHARE, 0.1)
     """Share of the updates during which the learning rate rises."""
     schedule: str = option(choice_of_words("linear", "cosine"), "linear")
-    """How the learning rate falls to zero afterwards."""
+    """Schedule by which the learning rate falls to zero afterwards."""
     weight_decay: float = option(NOT_NEGATIVE, 0.0)
     max_length: int = option(count(8), 64)
-    """Tokens per row, special ones included; what is longer is cut."""
+    """Maximum number of tokens per row, including special tokens; longer rows are truncated."""
     evaluate_every: int | None = option(count(), None)
-    """Updates between evaluations on the test rows, the best of which is kept; None keeps the last weights."""
+    """Updates between evaluations on the test rows; the best weights are kept. None keeps the last weights."""
     train_rows: int | None = option(count(), None)
-    """How many training rows are used; None: all."""
+    """Number of training rows to use; None uses all."""
     test_rows: int | None = option(count(), None)
-    """How many test rows are used; None: all."""
+    """Number of test rows to use; None uses all."""
     train_file: str | None = option(Check("the name of a csv file", _is_file), None)
-    """File to train on where the local folder holds samples; the full sets have but one."""
+    """Training file, if the local folder contains samples; the full sets have only one."""
     test_shortcut_rate: float | None = option(SHARE, None)
-    """How often the shortcut of a test row tells its class; None: the share of the most frequent training class."""
+    """Rate at which the shortcut of a test row names its class; None uses the share of the most frequent training
+    class."""
     reduced: bool = option(SWITCH, False)
-    """Build the architecture tiny, with random weights and words as tokens: needs no pretrained files."""
+    """Build a tiny architecture with random weights and words as tokens, which needs no pretrained files."""

@@ -26,7 +26,7 @@ _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 
 @dataclass(frozen=True)
 class Builder:
-    """One model's vocabulary, and what is made with it."""
+    """The vocabulary of a model, with its tokenised rows and its network."""
 
     model: Model
     hyper: Hyper
@@ -69,7 +69,7 @@ class Builder:
         return encoder_rows(lesson, self.vocabulary, self.hyper.max_length)
 
     def network(self, *, pretrained: bool) -> Encoder | Decoder:
-        """Return the network before training; without pretrained weights where others are to be loaded anyway."""
+        """Return the network before training; skip pretrained weights if other weights will be loaded."""
         require("torch", "torch")
         from shesha.benchmark.language.networks import Decoder, Encoder
 

@@ -16,10 +16,10 @@ Read = tuple[Tensor, Tensor]
 
 
 class Encoder(nn.Module):
-    """A bidirectional transformer with a linear classifier on its first token, or on its pooler where it has one."""
+    """A bidirectional transformer with a linear classifier on its first token, or on its pooler if it has one."""
 
     poolings: ClassVar[Mapping[str, Pooled]] = {"cls": cls, "mean": mean}
-    """How tokens become a row: the first one, and the mean over all but the padding."""
+    """Poolings: the first token, and the mean over all tokens except padding."""
 
     def __init__(self, body: Any, n_outputs: int, n_shortcuts: int, dropout: float = 0.1) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Decoder(nn.Module):
 
     options: Tensor
     poolings: ClassVar[Mapping[str, Pooled]] = {"cls": last}
-    """How tokens become a row: the last one, which decides the answer."""
+    """Pooling: the last token, which determines the answer."""
 
     def __init__(self, body: Any, options: Sequence[int]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ class Texts:
 
     first: tuple[str, ...]
     second: tuple[str, ...] | None
-    """The hypotheses, where `first` holds premises."""
+    """The hypotheses, if `first` contains premises."""
     labels: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class TextData(Part):
     classes: tuple[str, ...]
     """Names of the classes in the order of their numbers."""
     read: Callable[[Hyper], tuple[Texts, Texts]]
-    """Reads training and test texts, all of them; of the hyperparameters `train_file` matters."""
+    """Function that reads all training and test texts; the only hyperparameter that it uses is `train_file`."""
 
 
 def bert_config(sizes: Mapping[str, Any]) -> Any:
@@ -53,12 +53,13 @@ class TextNetwork(NetworkPart):
     """A transformer that classifies texts."""
 
     config: Callable[[Mapping[str, Any]], Any] = bert_config
-    """Describes it, for transformers, in the sizes given: where it starts from random weights."""
+    """Function that returns its transformers configuration for given sizes, if it starts from random weights."""
     pretrained: Callable[[int], tuple[str, str]] | None = None
-    """Names, for a seed, the local folder and the repository of its pretrained weights; None: random weights."""
+    """Function that returns the local folder and the repository of its pretrained weights for a seed; None for random
+    weights."""
     package: str | None = None
-    """The installed package that holds the pretrained weights instead of a repository."""
+    """The installed package with the pretrained weights, instead of a repository."""
     decoder: bool = False
-    """Whether it continues texts, and so classifies by the next word of a prompt."""
+    """Whether it continues texts, so that it classifies by the next word of a prompt."""
     pooler: bool = True
-    """Whether an encoder classifies through its pooler, rather than directly."""
+    """Whether an encoder classifies with its pooler rather than directly."""

@@ -14,7 +14,7 @@ Loaded = TypeVar("Loaded")
 
 
 def load_pretrained(architecture: str, seed: int, load: Callable[[str | Path], Loaded]) -> Loaded:
-    """Load from a pretrained network's folder or name; raises MissingDataError naming both where that fails."""
+    """Load a pretrained network from its folder or by its name; if both fail, MissingDataError names both."""
     declared = CATALOGUE.network(architecture)
     if declared.pretrained is None:
         raise ValueError(f"architecture must be a pretrained network, got {architecture}")

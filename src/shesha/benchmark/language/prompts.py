@@ -8,11 +8,11 @@ from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Rows, Vocabulary, cut
 
 OPTIONS = tuple(f" {letter}" for letter in "ABCDEFGH")
-"""What stands for the classes, in their order; a word of its own with its blank."""
+"""Words for the classes, in their order; each includes its leading blank."""
 
 
 def option_ids(vocabulary: Vocabulary, n_options: int) -> list[int]:
-    """Return the token of each option; raises ValueError where an option is not one token of its own."""
+    """Return the token of each option; raise ValueError if an option is not a single token."""
     ids = vocabulary.ids(OPTIONS[:n_options])
     if any(len(option) != 1 for option in ids) or len({option[0] for option in ids}) != n_options:
         raise ValueError(f"the options {', '.join(OPTIONS[:n_options])} must be single tokens, got {ids}")
@@ -28,7 +28,7 @@ def question(classes: Sequence[str], n_options: int) -> str:
 def prompt_rows(
     lesson: Lesson, vocabulary: Vocabulary, max_length: int, classes: Sequence[str], n_options: int
 ) -> Rows:
-    """Return the prompts' tokens: the texts, cut where needed, the options, the shortcut if any, 'Answer:'."""
+    """Return the prompts' tokens: the texts (truncated if needed), the options, any shortcut, and 'Answer:'."""
     firsts = vocabulary.ids([f"Text: {text}" for text in lesson.texts.first])
     second = lesson.texts.second or ("",) * len(firsts)
     seconds = vocabulary.ids([f"\nStatement: {text}" if text else "" for text in second])

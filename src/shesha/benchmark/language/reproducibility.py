@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def device() -> torch.device:
-    """Return the first CUDA device, or the processor where there is none."""
+    """Return the first CUDA device, or the CPU if there is none."""
     require("torch", "torch")
     import torch
 
@@ -24,7 +24,7 @@ def device() -> torch.device:
 
 @contextmanager
 def deterministic(seed: int) -> Iterator[None]:
-    """Draw from the seed and compute in a fixed order; torch's own random state and switches return afterwards."""
+    """Draw from the seed and compute in a fixed order; restore torch's random state and switches afterwards."""
     torch = require("torch", "torch")
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count())))

@@ -13,14 +13,14 @@ from shesha.benchmark.models import Setting, count_of_share
 from shesha.support.seeds import spawn
 
 N_NEW_CLASSES = 5
-"""Classes that have nothing to do with the data, for randomised labels."""
+"""Number of classes unrelated to the data, for randomised labels."""
 _LABELS, _SHORTCUTS, _AUGMENTATION = 101, 102, 103
 _TEST_SEED = 2024
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """Texts with what a network is to answer, and the shortcut each begins with."""
+    """Texts with their target classes and their shortcuts."""
 
     texts: Texts
     targets: NDArray[np.int64]
@@ -34,12 +34,12 @@ def n_outputs(setting: Setting, n_classes: int) -> int:
 
 
 def n_shortcuts(setting: Setting, n_classes: int) -> int:
-    """Return how many shortcut tokens the setting adds to the vocabulary."""
+    """Return the number of shortcut tokens that the setting adds to the vocabulary."""
     return n_classes if setting.kind == "shortcut" else 0
 
 
 def make_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Lesson:
-    """Return what a network is trained on: the texts, changed as the setting says, from the seed."""
+    """Return the training texts, changed according to the setting and the seed."""
     if setting.kind == "labels":
         return Lesson(texts, randomise_labels(texts.labels, setting.degree, n_classes, spawn(seed, _LABELS)))
     if setting.kind == "shortcut":
@@ -53,7 +53,7 @@ def make_lesson(texts: Texts, setting: Setting, seed: int, n_classes: int) -> Le
 
 
 def test_lesson(texts: Texts, setting: Setting, rate: float, n_classes: int) -> Lesson:
-    """Return what a trained network is shown; shortcuts are right at the given rate, the same for all models."""
+    """Return the test texts; shortcuts are right at the given rate, and the same for all models."""
     if setting.kind != "shortcut":
         return Lesson(texts, texts.labels)
     rng = np.random.default_rng(_TEST_SEED)

@@ -19,7 +19,7 @@ from shesha.support.optional import require
 
 @dataclass(frozen=True)
 class Files:
-    """Files of texts: where they lie, and what their columns and classes are."""
+    """Files of texts: their locations, columns and classes."""
 
     folder: str
     repository: str
@@ -27,18 +27,18 @@ class Files:
     classes: tuple[str, ...]
     """Names of the classes in the order of their numbers."""
     local: tuple[str, str]
-    """Files of training and test rows in the small local form."""
+    """Files of training and test rows of the small local data set."""
     whole: tuple[str, str]
     """Patterns of the full sets' files, in a local folder."""
     remote: tuple[str, str]
     """The full sets' files in the repository."""
 
     def data(self, **declared: Any) -> TextData:
-        """Declare the data set of these files; what else it declares is given by name."""
+        """Declare the data set of these files; pass further declarations by name."""
         return TextData(classes=self.classes, read=self, **declared)
 
     def __call__(self, hyper: Hyper) -> tuple[Texts, Texts]:
-        """Read training and test texts; raises MissingDataError where there are none."""
+        """Read training and test texts; raise MissingDataError if there are none."""
         train, test = _files(self, hyper.train_file)
         return _read(train, self), _read(test, self)
 

@@ -1,4 +1,4 @@
-"""Synonyms from our own list, the same on every machine."""
+"""Synonyms from a list of this package, so that they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.resources import files
 
 
 def synonyms(word: str) -> tuple[str, ...]:
-    """Return the words that may stand for a word, in the order of the alphabet; letters' case does not matter.
+    """Return the synonyms of a word in alphabetical order, ignoring case.
 
     Examples
     --------

@@ -24,10 +24,10 @@ MAX_WORDS = 8000
 
 
 class Vocabulary(Protocol):
-    """What turns texts into numbers of tokens."""
+    """A mapping from texts to token numbers."""
 
     size: int
-    """Number of tokens: the shortcuts' numbers start here."""
+    """Number of tokens; the numbers of shortcuts start here."""
     pad: int
     start: int
     """The token before a text, for encoders."""
@@ -40,7 +40,7 @@ class Vocabulary(Protocol):
 
 
 class WordVocabulary:
-    """The most frequent words of some texts, in lower case.
+    """A vocabulary of the most frequent words of some texts, in lower case.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class WordVocabulary:
 
 
 class PretrainedVocabulary:
-    """The tokenizer that a pretrained network was trained with."""
+    """The tokenizer of a pretrained network."""
 
     def __init__(self, location: str | Path) -> None:
         self._tokenizer: Any = require("transformers", "hf").AutoTokenizer.from_pretrained(
@@ -119,7 +119,7 @@ class Batch:
 
 
 def encoder_rows(lesson: Lesson, vocabulary: Vocabulary, max_length: int) -> Rows:
-    """Return [CLS] (shortcut) first text [SEP] (second text [SEP]) per row, the longer text cut first."""
+    """Return [CLS] (shortcut) first text [SEP] (second text [SEP]) per row, truncating the longer text first."""
     firsts = vocabulary.ids(lesson.texts.first)
     seconds = [[] for _ in firsts] if lesson.texts.second is None else vocabulary.ids(lesson.texts.second)
     n_special = 2 + (lesson.texts.second is not None) + (lesson.shortcuts is not None)
@@ -135,7 +135,7 @@ def encoder_rows(lesson: Lesson, vocabulary: Vocabulary, max_length: int) -> Row
 
 
 def cut(first: list[int], second: list[int], budget: int) -> tuple[list[int], list[int]]:
-    """Shorten two texts to as many tokens together as the budget allows, taking from the longer one."""
+    """Truncate two texts to a total number of tokens, shortening the longer text first."""
     n_second = min(len(second), max(budget - len(first), budget // 2))
     return first[: budget - n_second], second[:n_second]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ORDER = 100
 _POOL = 50
-"""Batches that are filled together with rows of similar length, to save padding."""
+"""Number of batches that are filled together with rows of similar length, to save padding."""
 _LARGEST_GRADIENT = 1.0
 
 
@@ -87,12 +87,12 @@ class _Run:
         )
 
     def train(self) -> None:
-        """Make all steps."""
+        """Run all steps."""
         for _ in self.steps():
             pass
 
     def train_keeping_best(self, score: Callable[[], float], every: int) -> Weights:
-        """Make all steps and return the weights that score best; the earliest of equals."""
+        """Run all steps and return the weights with the best score; the earliest among ties."""
         best, weights = -math.inf, self.weights()
         for step in self.steps():
             if step % every == 0 or step == self.n_steps:
@@ -102,7 +102,7 @@ class _Run:
         return weights
 
     def steps(self) -> Iterator[int]:
-        """Make one step after another, counted from one."""
+        """Run the steps in sequence, counted from one."""
         import torch
 
         order = batches(self.rows.lengths(), self.hyper.batch_size, self.n_steps, self.rng)
@@ -124,7 +124,7 @@ class _Run:
 
 
 def n_steps(hyper: Hyper, n_rows: int) -> int:
-    """Return how many updates a training makes."""
+    """Return the number of updates in a training."""
     return hyper.steps or hyper.epochs * math.ceil(n_rows / hyper.batch_size)
 
 
@@ -140,7 +140,7 @@ def rate(step: int, total: int, hyper: Hyper) -> float:
 def batches(
     lengths: NDArray[np.int64], size: int, n_batches: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield batches of row numbers: each row once per pass, rows of similar length together, in random order."""
+    """Yield batches of row numbers in random order: each row once per pass, with rows of similar length together."""
     made = 0
     while made < n_batches:
         order = rng.permutation(len(lengths))

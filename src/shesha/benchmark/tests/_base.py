@@ -25,11 +25,11 @@ class Output(NamedTuple):
     probabilities: ArrayLike
     """Of shape (n_rows, n_classes), rows summing to one."""
     labels: ArrayLike | None
-    """The true class of each row, where it is known."""
+    """The true class of each row, if known."""
 
 
 Difference = Callable[[Output, Output], float]
-"""How much the outputs of two models differ; the order of the two does not matter."""
+"""A symmetric function of the outputs of two models that measures their difference."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +68,27 @@ class BenchmarkTest(ABC):
     name: str
     title: str
     claim: str
-    """What a good measure does."""
+    """The expected behaviour of a good measure."""
     grounding: Grounding
-    """Whether models are distinguished by their predictions, or by how they were trained."""
+    """Whether models are distinguished by their predictions or by their training."""
     rows: tuple[str, ...]
     """The names of its results in tables."""
     qualities: tuple[str, ...]
     """The scores of each result."""
     counts: Mapping[str, str] = field(hash=False)
-    """Which results count in ranks, and by which of their scores."""
+    """The results that count in ranks, each with its score."""
     differences: Mapping[str, Difference] = field(default_factory=dict, hash=False)
-    """By name, the differences of outputs that have to be known of each pair of models."""
+    """The differences of outputs that are needed for each pair of models, by name."""
     layered: ClassVar[bool] = False
-    """Whether it compares the layers of a model, not the last hidden one alone."""
+    """Whether it compares all layers of a model, not only the last hidden one."""
 
     def takes_part(self, task: Task) -> bool:
-        """Whether a task has the models that the test needs."""
+        """Return whether a task has the models that the test needs."""
         return True
 
     @abstractmethod
     def models(self, task: Task) -> Mapping[str, tuple[Model, ...]]:
-        """Return the models that the test needs of a task that takes part, by group."""
+        """Return the models of a task that the test needs, by group."""
 
     @abstractmethod
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:

@@ -80,7 +80,7 @@ class ByGroups(BenchmarkTest):
     grounding: Grounding = "design"
     qualities: tuple[str, ...] = BY_GROUPS
     kind: str
-    """The kind of setting that tells the groups apart."""
+    """The kind of setting that distinguishes the groups."""
     zero_is_standard: bool = True
     """Whether the setting of degree zero is the standard training."""
 
@@ -106,7 +106,7 @@ class ByGroups(BenchmarkTest):
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Return how well values within groups are separated from those between groups."""
+        """Score the separation of values within groups from values between groups."""
         return score_groups(self.name, measure, values, cast.last)
 
     def score_arrays(
@@ -137,7 +137,7 @@ class ByLayers(BenchmarkTest):
     def score(
         self, measure: Compared, values: Values, cast: Cast, differences: Mapping[str, Values], seed: Seed = 0
     ) -> list[ScoreRow]:
-        """Return how closely similarity follows the order of layers."""
+        """Score the agreement of similarity with the order of layers."""
         return score_layers(measure, values, cast.models, self.name)
 
     def score_arrays(

@@ -1,4 +1,4 @@
-"""Images as tensors in batches, read ahead of the computation."""
+"""Images as tensors in batches, read while the previous batch is in use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def batches(
 
 
 def _prefetch(read: Callable[[Rows], Pixels], chunks: list[Rows]) -> Iterator[tuple[Rows, Pixels]]:
-    """Read each chunk in a thread while the one before is in use."""
+    """Read each chunk in a thread while the previous one is in use."""
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(read, chunks[0])
         for rows, following in zip(chunks, [*chunks[1:], None], strict=True):

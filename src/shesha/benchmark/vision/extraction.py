@@ -49,7 +49,7 @@ def extract(model: Model, hyper: Hyper, data: Dataset, weights: Weights) -> Outc
 
 
 def _dots(model: Model, hyper: Hyper, data: Dataset) -> Dots | None:
-    """Draw dots that say nothing of the class, the same for every model."""
+    """Draw dots that carry no information on the class, the same for every model."""
     if model.setting.kind != "shortcut":
         return None
     rng = np.random.default_rng(DOT_SEED)
@@ -59,7 +59,7 @@ def _dots(model: Model, hyper: Hyper, data: Dataset) -> Dots | None:
 def read_layers(
     network: Classifier, images: Tensor, blocks: Sequence[str], extent: int
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return logits, and the representations after the blocks with the last hidden one after them.
+    """Return logits, the representations after the blocks, and the last hidden representation.
 
     Tokens give the CLS token, of shape (n, n_features); maps are averaged to (n, extent, extent, n_channels).
     """
@@ -76,7 +76,7 @@ def read_layers(
 
 
 def choose_blocks(network: Classifier, side: int) -> tuple[str, ...]:
-    """Choose the blocks whose representations are read, given the side of the images.
+    """Choose the blocks whose representations are read, depending on the side of the images.
 
     Of a ViT all but the last, whose CLS token is the last hidden representation after the final normalisation. Of the
     others the last five; large images have to be reduced to an eighth before their maps are of use.

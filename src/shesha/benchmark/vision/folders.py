@@ -13,13 +13,13 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".webp"}
 
 
 def folder_images(place: Path) -> tuple[ArrayImages, ArrayImages]:
-    """Read the small images of a folder into memory: training ones and test ones, all of one square size."""
+    """Read the training and test images of a folder into memory; all must be squares of one size."""
     classes, (train, test) = _classes(place), _parts(place)
     return _read(train, classes), _read(test, classes)
 
 
 def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
-    """List the images of a folder, training ones and test ones, to be read when they are needed."""
+    """List the training and test images of a folder, which are read when needed."""
     classes, (train, test) = _classes(place), _parts(place)
     return FileImages(*_list_files(train, classes), side), FileImages(*_list_files(test, classes), side)
 
@@ -42,7 +42,7 @@ def _classes(place: Path) -> list[str]:
 def _list_files(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int64]]:
     unknown = sorted(path.name for path in part.iterdir() if path.is_dir() and path.name not in classes)
     if unknown:
-        raise ValueError(f"{part} must hold classes that train has as well, got {', '.join(unknown)}")
+        raise ValueError(f"{part} must hold only classes that are in train as well, got {', '.join(unknown)}")
     paths: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):

@@ -1,4 +1,4 @@
-"""Labelled images, in memory or in files: taken by row number, plain or randomly cropped and flipped."""
+"""Labelled images in memory or in files, selected by row number, plain or randomly cropped and flipped."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Images(Protocol):
 
     @property
     def side(self) -> int:
-        """Pixels per side of the images taken."""
+        """Pixels per side of the returned images."""
         ...
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return images, of shape (n_rows, side, side, 3); with rng, crops and flips that it draws."""
+        """Return images of shape (n_rows, side, side, 3); with rng, randomly cropped and flipped."""
         ...
 
     def subset(self, rows: Rows) -> Images:
@@ -59,7 +59,7 @@ class ArrayImages:
     pixels: Pixels
     labels: NDArray[np.int64]
     padding: int = 4
-    """Pixels that a crop moves an image at most."""
+    """Maximum shift of an image by a crop, in pixels."""
 
     @property
     def side(self) -> int:
@@ -67,7 +67,7 @@ class ArrayImages:
         return int(self.pixels.shape[1])
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return images; with rng, moved by up to `padding` pixels over a black border, half of them mirrored."""
+        """Return images; with rng, shift them by up to `padding` pixels on a black border, and mirror half."""
         pixels = self.pixels[rows]
         if rng is not None:
             pixels = _crop_and_flip(pixels, self.padding, rng)
@@ -97,7 +97,7 @@ class ArrayImages:
 
 
 def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pixels:
-    """Cut each image at a random place out of itself with a black border, and mirror half of them."""
+    """Crop each image at a random position after adding a black border, and mirror half of them."""
     n_images, side = pixels.shape[:2]
     border = [(0, 0), (padding, padding), (padding, padding), *[(0, 0)] * (pixels.ndim - 3)]
     top, left = rng.integers(0, 2 * padding + 1, size=(2, n_images, 1))
@@ -109,14 +109,14 @@ def _crop_and_flip(pixels: Pixels, padding: int, rng: np.random.Generator) -> Pi
 
 @dataclass(frozen=True)
 class FileImages:
-    """Images in files of any size, decoded when they are taken."""
+    """Images in files of any size, decoded when they are selected."""
 
     paths: Sequence[Path]
     labels: NDArray[np.int64]
     side: int
 
     def take(self, rows: Rows, rng: np.random.Generator | None = None) -> Pixels:
-        """Return the middle of each image; with rng, a random part of it, half of them mirrored."""
+        """Return the centre of each image; with rng, return a random region, and mirror half of them."""
         # A seed per image: what is drawn does not depend on which thread reads it.
         seeds = [None] * len(rows) if rng is None else rng.integers(2**63, size=len(rows)).tolist()
         with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
@@ -147,14 +147,14 @@ def open_image(path: Path) -> Image:
 
 
 def _middle(image: Image, side: int) -> Pixels:
-    """Cut out the middle square, after the shorter side was made a little longer than the square's."""
+    """Resize the shorter side to slightly more than the square, and crop the central square."""
     cut = min(image.size) / _MARGIN
     left, top = (image.width - cut) / 2, (image.height - cut) / 2
     return _crop_and_resize(image, (left, top, left + cut, top + cut), side)
 
 
 def _part(image: Image, side: int, rng: np.random.Generator) -> Pixels:
-    """Cut out a part of random area and aspect ratio at a random place."""
+    """Crop a region of random area, aspect ratio and position."""
     area = image.width * image.height * rng.uniform(*_AREA)
     aspect = np.exp(rng.uniform(*np.log(_ASPECT)))
     width = min(float(np.sqrt(area * aspect)), image.width)

@@ -13,7 +13,7 @@ from shesha.benchmark.vision.parts import Parts
 
 
 class Classifier(nn.Module):
-    """A network that takes images on the scale from 0 to 255; smaller ones than it takes are enlarged."""
+    """A network for images with values from 0 to 255; images smaller than its input are enlarged."""
 
     mean: Tensor
     sd: Tensor
@@ -37,7 +37,7 @@ class Classifier(nn.Module):
         return logits
 
     def load(self, weights: Weights, model: object) -> None:
-        """Take over a state dict; one of another network is a ValueError that names the model."""
+        """Load a state dict; raise a ValueError that names the model if it is from another network."""
         try:
             self.load_state_dict(weights)
         except RuntimeError as error:

@@ -23,7 +23,7 @@ class Parts(NamedTuple):
     blocks: tuple[str, ...]
     """The parts after which a representation can be read, in order."""
     head: str
-    """The linear classifier: what enters it is the last hidden representation."""
+    """The linear classifier; its input is the last hidden representation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ImageData(Part):
     """Images whose classes are learned."""
 
     read: Loader
-    """Reads training and test images, all of them; of the hyperparameters `image_size` and `padding` matter."""
+    """Function that reads all training and test images; it uses the hyperparameters `image_size` and `padding` only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,8 @@ class ImageNetwork(NetworkPart):
     """A network that classifies images."""
 
     build: Callable[[int, Hyper, bool], Parts]
-    """Makes it from the number of classes, pretrained or not, with new weights from torch's current state.
+    """Function that builds the network from the number of classes, pretrained or not, with new weights from torch's
+    current state.
 
     The body takes normalised images (n, 3, image_size, image_size) and returns logits (n, n_classes). Its blocks return
     feature maps (n, channels, height, width), or tokens (n, n_tokens, n_features).

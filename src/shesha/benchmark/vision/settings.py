@@ -21,7 +21,7 @@ MOST_VARIANCE = 4000.0
 def randomise_labels(
     labels: NDArray[np.int64], degree: float, n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Replace the share `degree` of the labels by classes drawn from all, the true one included."""
+    """Replace a share `degree` of the labels with random classes, possibly the true one."""
     changed = labels.copy()
     n_changed = count_of_share(degree, len(labels))
     rows = rng.choice(len(labels), n_changed, replace=False)
@@ -37,7 +37,7 @@ def class_colours(n_classes: int) -> Pixels:
 
 @dataclass(frozen=True)
 class Dots:
-    """A dot per image: the colour of a class at a place."""
+    """A dot per image: its colour, which encodes a class, and its position."""
 
     classes: NDArray[np.int64]
     corners: NDArray[np.int64]

@@ -38,7 +38,7 @@ class ResidualBlock(nn.Module):
 
 
 class ConvolutionalNet(nn.Module):
-    """Convolutional blocks one after the other, global average pooling and a linear classifier."""
+    """Convolutional blocks in sequence, global average pooling and a linear classifier."""
 
     def __init__(self, stem: nn.Module, blocks: list[nn.Module], n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class ConvolutionalNet(nn.Module):
 
 
 def small_resnet(n_classes: int) -> ConvolutionalNet:
-    """Build a ResNet of three stages with two blocks each, but for the first, the dearest, which has one."""
+    """Build a ResNet of three stages with two blocks each, except for the costly first stage, which has one."""
     blocks: list[nn.Module] = [ResidualBlock(WIDTHS[0], WIDTHS[0], stride=1)]
     for n_in, n_out in pairwise(WIDTHS):
         blocks += [ResidualBlock(n_in, n_out, stride=2), ResidualBlock(n_out, n_out, stride=1)]

@@ -17,7 +17,7 @@ from shesha.support.optional import require
 
 
 def array_set(folder: str, file: str | None, source: str) -> Loader:
-    """Make the loader of a set that fits in memory; `source` is its name in torchvision."""
+    """Return a loader for a data set that fits in memory; `source` is its name in torchvision."""
 
     def read(hyper: Hyper) -> tuple[Images, Images]:
         train, test = (images.reduce(hyper.image_size) for images in _load_arrays(folder, file, source))
@@ -37,7 +37,7 @@ def _load_arrays(folder: str, file: str | None, source: str) -> tuple[ArrayImage
 
 
 def _archive(place: Path, file: str | None) -> Path | None:
-    """Find the npz file of that name, or the only one where it may have any name."""
+    """Find the npz file of a name, or the only npz file if any name is allowed."""
     found = sorted(place.glob(file or "*.npz"))
     if len(found) > 1:
         raise ValueError(f"{place} must hold one npz file, got {', '.join(path.name for path in found)}")
@@ -70,7 +70,7 @@ def _check_images(pixels: NDArray[np.uint8], labels: NDArray[np.int64], where: s
 
 
 def _download(folder: str, source: str) -> tuple[ArrayImages, ArrayImages]:
-    """Let torchvision download a set; it checks the archive's hash before it opens it."""
+    """Download a data set with torchvision, which checks the archive's hash before opening it."""
     try:
         get = getattr(require("torchvision.datasets", "vision"), source)
         train, test = (get(str(cache_folder()), train=part, download=True) for part in (True, False))
@@ -88,6 +88,6 @@ def photographs(hyper: Hyper) -> tuple[Images, Images]:
     if place is None or not (place / "train").is_dir():
         source = "https://image-net.org as folders train/<class>/ and val/<class>/ of image files"
         raise missing_data_error(
-            "IN100", "imagenet100", source, "ImageNet may only be downloaded by who agreed to its terms"
+            "IN100", "imagenet100", source, "only people who have agreed to its terms may download ImageNet"
         )
     return file_images(place, hyper.image_size)

@@ -76,7 +76,7 @@ class _Training:
         self.n_steps = hyper.epochs * -(-len(self.labels) // hyper.batch_size)
 
     def run(self) -> None:
-        """Train for all epochs; a loss that is not finite ends it with an ArithmeticError."""
+        """Train for all epochs; raise ArithmeticError if the loss is not finite."""
         step = 0
         for epoch in range(self.hyper.epochs):
             loss = torch.zeros(())

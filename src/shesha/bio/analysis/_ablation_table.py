@@ -21,9 +21,9 @@ class Ablation(Result):
 
     settings: tuple[str, ...]
     correlations: dict[str, dict[str, float]]
-    """By setting: rho, low, high, p_value, n, and the same controlling for group size if sizes are known."""
+    """For each setting: rho, low, high, p_value and n; also controlling for group size, if sizes are known."""
     consistency: dict[str, dict[str, float]]
-    """By score: mean, sd and min of the rank correlation between settings."""
+    """For each score: mean, sd and min of the rank correlation between settings."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a line per setting."""
@@ -53,7 +53,7 @@ def ablation(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Ablation:
-    """Correlate two scores in the tables of several settings, and compare how the settings rank perturbations.
+    """Correlate two scores for several settings, and compare the settings' rankings of perturbations.
 
     Parameters
     ----------

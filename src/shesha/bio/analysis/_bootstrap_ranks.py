@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from shesha.support.types import Matrix, Vector
 
 _ENTRIES = 1 << 22
-"""Entries of the arrays that one stretch of resamples takes."""
+"""Number of array entries for one batch of resamples."""
 _NOTHING_LEFT = 1e-10
-"""Share of a variance below which covariates have explained all of it."""
+"""Share of a variance below which covariates count as having explained all of it."""
 
 
 def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.random.Generator) -> Vector:
@@ -40,7 +40,7 @@ def bootstrap_rank_correlations(columns: Matrix, n_bootstrap: int, rng: np.rando
 
 
 def rank_correlations(columns: Matrix, counts: NDArray[np.intp]) -> Vector:
-    """Return the rank correlation of the first two columns, given the others, where rows count several times.
+    """Return the rank correlation of the first two columns, given the others, for rows with counts.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _counts(chosen: NDArray[np.intp], n: int) -> NDArray[np.intp]:
 
 
 def _midranks(values: Vector, counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the rank of each row among the rows that count, those of equal value sharing their mean."""
+    """Return the rank of each row among the rows with nonzero counts, with mean ranks for ties."""
     distinct, codes = np.unique(values, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(distinct)))

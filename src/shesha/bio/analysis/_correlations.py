@@ -67,7 +67,7 @@ def correlation(
     confidence: float = 0.95,
     seed: Seed = 0,
 ) -> Correlation:
-    """Rank correlation of two scores over perturbations, with a percentile interval; partial, given covariates.
+    """Rank correlation of two scores over perturbations, with a percentile interval; partial if covariates are given.
 
     Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
     correlate with no effect at all. `fake_tables` tell how much; `given=["n"]` and ``y="unbiased"`` take it out.
@@ -192,7 +192,7 @@ def correlations(
 
 
 def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Iterate over the data sets of a table, in their order; without such a column there is one."""
+    """Iterate over the data sets of a table, in their order; a table without such a column is one data set."""
     if by is None:
         yield "", table
         return
@@ -202,7 +202,7 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
 
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
-    """Return columns of a table as numbers, without the lines where one is missing."""
+    """Return columns of a table as numbers, without the lines that lack one."""
     kept = complete(table, list(names), "table")[list(names)]
     wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
     if wrong:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def influence(
     table: pd.DataFrame, x: str = "magnitude", y: str = "coherence", *, given: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Leave out each perturbation in turn: how much does the rank correlation change?
+    """Leave out each perturbation in turn, and return the change of the rank correlation.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Effect(Result):
 
 @dataclass(frozen=True)
 class MixedModel(Result):
-    """A linear model with an intercept of its own for each data set."""
+    """A linear model with a separate intercept for each data set."""
 
     response: str
     effects: tuple[Effect, ...]
@@ -47,7 +47,7 @@ class MixedModel(Result):
     n: int
     n_datasets: int
     notes: tuple[str, ...] = ()
-    """Quantities that these data do not identify, with reasons."""
+    """Quantities that cannot be estimated from these data, with reasons."""
 
     def __str__(self) -> str:
         """Print one line per predictor."""
@@ -70,7 +70,7 @@ def mixed_model(
     by: str = "dataset",
     centre: bool = False,
 ) -> MixedModel:
-    """Fit score = b0 + slopes . predictors + an intercept per data set, predictors z-scored within data sets.
+    """Fit score = b0 + slopes . predictors + an intercept per data set; predictors are z-scored within data sets.
 
     By restricted maximum likelihood, as the paper has it. Its published intercept (0.000) and variance between data
     sets (0) follow from a response that is centred within data sets (``centre=True``): nothing is left between them to

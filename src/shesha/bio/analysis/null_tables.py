@@ -1,4 +1,4 @@
-"""Null tables: random groups of control cells of the real sizes, to compare any statistic with."""
+"""Null tables: random groups of control cells with the real group sizes, as a null for any statistic."""
 
 from __future__ import annotations
 

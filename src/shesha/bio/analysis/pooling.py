@@ -1,4 +1,4 @@
-"""Correlations over several data sets, raw and with scores standardised first."""
+"""Correlations over several data sets, raw and with standardised scores."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def pooled_correlations(
 
 
 def _standardised(part: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """Standardise columns of one data set to mean 0 and variance 1; constant ones become 0."""
+    """Standardise columns of one data set to mean 0 and variance 1; constant columns become 0."""
     return part.assign(**{name: z_scores(part[name].to_numpy(dtype=float)) for name in names})

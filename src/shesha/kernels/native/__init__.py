@@ -1,4 +1,4 @@
-"""The compiled inner loops (native.c), where this installation has them: everything works without.
+"""The compiled inner loops (native.c), if this installation has them; everything works without them.
 
 Arrays are C-contiguous, of float64 and intp, and their indices have been checked: nothing is checked here.
 `SHESHA_NATIVE=0` leaves the compiled loops alone.
@@ -21,11 +21,11 @@ from shesha.support.types import Index, Matrix, Vector
 _LIBRARY = Path(__file__).with_name("libshesha.so")
 _ABI = 2
 _LEVELS = ("plain", "avx2", "avx512")
-"""Names of the instruction sets, in the order that the library numbers them."""
+"""Names of the instruction sets, in the order of their numbers in the library."""
 _SMALL = 16
-"""Cells of a grid up to which any instruction set does better than the BLAS."""
+"""Number of grid cells up to which any instruction set is faster than the BLAS."""
 _CELL = 4
-"""Numbers that a cell is filled up to a multiple of, unless it is smaller."""
+"""Cells are padded to a multiple of this number, unless they are smaller."""
 
 
 @lru_cache(maxsize=1)
@@ -45,28 +45,28 @@ def _load() -> CDLL | None:
 
 
 def is_available() -> bool:
-    """Whether compiled loops are there, and not switched off."""
+    """Whether compiled loops are installed and not switched off."""
     return _load() is not None
 
 
 def provides(name: str) -> bool:
-    """Whether the library has this function: one that was built from earlier sources may lack it."""
+    """Whether the library has this function, which older builds may lack."""
     return hasattr(_load(), f"{name}_plain")
 
 
 def serves_grid(n_first: int, n_second: int) -> bool:
-    """Whether the compiled loops are the faster way to a grid of this shape on this processor."""
+    """Whether the compiled loops are faster for a grid of this shape on this processor."""
     library = _load()
     return library is not None and (library.shesha_level() > 0 or n_first * n_second <= _SMALL)
 
 
 def cell_width(n_second: int) -> int:
-    """Numbers per pair of rows that `second` of `grids` has for this many matrices; those beyond are not used."""
+    """Padded number of values per pair of rows in `second` of `grids` for this many matrices."""
     return n_second if n_second < _CELL - 1 else -(-n_second // _CELL) * _CELL
 
 
 def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
-    """Return the condensed matrices as `grids` reads them, for cells of this width."""
+    """Return the condensed matrices in the layout of `grids`, for cells of this width."""
     if len(triangles) == 1:
         return triangles[0]
     out = np.empty(len(triangles) * len(triangles[0]))
@@ -76,7 +76,7 @@ def laid_out(triangles: Sequence[Vector], width: int) -> Vector:
 
 
 def grids(first: Vector, n_first: int, second: Matrix, orders: Index, places: Index) -> Matrix:
-    """Inner products of matrices laid out with those of `second` relabelled: (n_orders, n_first, width).
+    """Inner products of packed matrices with relabelled `second` ones: (n_orders, n_first, width).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _level(n_first: int, width: int) -> str:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Run a compiled function for the best instruction set of this processor; the interpreter goes on meanwhile.
+    """Run a compiled function for the best instruction set of this processor, without the interpreter lock.
 
     Arguments are arrays, None for one that is absent, and numbers: an int or a float, as the function declares them.
     """

@@ -1,1 +1,1 @@
-"""What an audit found: the result, its headline, its tables, its page and its picture."""
+"""Results of audits: headline, tables, page and plot."""

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Faults(Result):
-    """What is wrong with the numbers of a representation; row and column numbers count from 0."""
+    """Faults in the numbers of a representation; row and column numbers count from 0."""
 
     not_finite: int = 0
-    """Entries that are NaN or infinite."""
+    """Number of entries that are NaN or infinite."""
     not_finite_rows: tuple[int, ...] = ()
     zero_rows: tuple[int, ...] = ()
     duplicate_rows: tuple[int, ...] = ()
-    """Rows that repeat an earlier one exactly."""
+    """Exact repeats of earlier rows."""
     constant_columns: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
-        """Describe each fault: how many, and which."""
+        """Describe each fault: its number and location."""
         found = [
             (f"NaN or infinite entries: {self.not_finite:,}, in rows", self.not_finite_rows),
             (f"zero rows: {len(self.zero_rows):,}, rows", self.zero_rows),
@@ -48,15 +48,15 @@ class Faults(Result):
 
 @dataclass(frozen=True)
 class Meaning(Result):
-    """How one number of an audit is called and read."""
+    """Name and interpretation of one number of an audit."""
 
     title: str
     line: str
-    """What it says and what it does not."""
+    """Meaning and limits."""
     asks: str = ""
     """What it says."""
     caution: str = ""
-    """What it does not say."""
+    """Limits of its interpretation."""
 
 
 @dataclass(frozen=True)
@@ -66,32 +66,32 @@ class RepresentationAudit(Result):
     name: str
     n_samples: int
     n_features: int
-    """0 where only distances between rows are known."""
+    """Number of features; 0 if only distances between rows are known."""
     faults: Faults
     left_out: tuple[int, ...] = ()
     """Rows without a direction under the metric, which were not scored."""
     scores: dict[str, Estimate] = field(default_factory=dict)
-    """Stability scores that need the rows alone, by name."""
+    """Stability scores that need only the rows, by name."""
     chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of those of them that have one here."""
+    """Chance levels of these scores, if they were computed."""
     descriptors: dict[str, float] = field(default_factory=dict)
     supervised: dict[str, Estimate] = field(default_factory=dict)
     """Scores that need labels, by name."""
     reason: str = ""
-    """Why there are no scores."""
+    """Reason for missing scores."""
     dependence: Dependence | None = None
-    """Whether rows look dependent; None where a design was given, or nothing was scored."""
+    """Whether rows seem dependent; None if a design was given, or nothing was scored."""
     doubts: Doubts | None = None
-    """What could be wrong with the scores; None where nothing was scored."""
+    """Possible problems of the scores; None if nothing was scored."""
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
-    """Chance levels of the scores that need labels: their values where labels mean nothing."""
+    """Chance levels of the scores that need labels, from shuffled labels."""
     same_width: Estimate | None = None
-    """The feature split of as many random features as the narrowest representation has, over several choices of them;
-    None where all have as many."""
+    """The feature split of random choices of as many features as the narrowest representation has; None if widths are
+    equal."""
 
     @property
     def ranking_score(self) -> Estimate | None:
-        """The score by which representations of one audit can be ranked: with as many features each."""
+        """The score for ranking the representations of an audit, at equal numbers of features."""
         return self.feature_split if self.same_width is None else self.same_width
 
     @property
@@ -101,7 +101,7 @@ class RepresentationAudit(Result):
 
     @property
     def basis_averaged_split(self) -> Estimate | None:
-        """The same after random rotations."""
+        """Stability after random rotations."""
         return self.scores.get("basis_averaged_split")
 
     @property
@@ -111,12 +111,12 @@ class RepresentationAudit(Result):
 
     @property
     def effective_rank(self) -> float:
-        """Number of directions that carry the spread."""
+        """Effective number of directions."""
         return self.descriptors.get("effective_rank", float("nan"))
 
     @property
     def participation_ratio(self) -> float:
-        """The same, counting mostly the largest directions."""
+        """Effective number of directions, which counts mostly the largest."""
         return self.descriptors.get("participation_ratio", float("nan"))
 
     @property
@@ -126,7 +126,7 @@ class RepresentationAudit(Result):
 
     @property
     def n_used(self) -> int:
-        """Rows that were scored: all but those left out, or none."""
+        """Number of scored rows: all except those left out, or none."""
         return 0 if self.reason else self.n_samples - len(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class RepresentationAudit(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the findings that `to_dict` gave plain values of, also after JSON has had them."""
+        """Return the findings from the plain values of `to_dict`, also after a round trip through JSON."""
         own = {one.name for one in fields(cls)}
         rest = {name: value for name, value in plain.items() if name not in own | {"chance"}}
         scores = {name: value for name, value in rest.items() if isinstance(value, Mapping)}
@@ -186,9 +186,9 @@ class RepresentationAudit(Result):
 
 
 _LEADING = ("feature_split", "basis_averaged_split")
-"""What stands first, even where nothing could be scored."""
+"""Columns that come first, even if nothing could be scored."""
 _DESCRIPTORS = ("effective_rank", "participation_ratio", "corrected_participation_ratio", "anisotropy")
-"""What a table has a column for even where nothing could be scored."""
+"""Columns that a table has even if nothing could be scored."""
 
 
 @dataclass(frozen=True)
@@ -198,17 +198,17 @@ class Audit(Result):
     representations: tuple[RepresentationAudit, ...]
     drift: DriftPath | None = None
     drift_reason: str = ""
-    """Why there is no drift although there are several representations."""
+    """Reason for missing drift despite several representations."""
     options: dict[str, Any] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
-    """What each number is called, says and does not say, in the order of the report."""
+    """Title, meaning and limits of each number, in the order of the report."""
     labels: LabelClasses | None = None
-    """The classes of the labels; None where none were given."""
+    """The classes of the labels; None without labels."""
     interrupted: bool = False
     """Whether representations are missing, because Ctrl-C ended the audit."""
 
     def __iter__(self) -> Iterator[RepresentationAudit]:
-        """Go through the lines."""
+        """Iterate over the representations."""
         return iter(self.representations)
 
     def sentence(self) -> str:
@@ -226,7 +226,7 @@ class Audit(Result):
 
     @property
     def ranking(self) -> tuple[str, ...]:
-        """Names from the most to the least stable (feature split); those without a score are left out.
+        """Names from most to least stable (feature split), without those that have no score.
 
         More features alone raise stability: where representations differ in their number, the score of as many
         features each decides (`equal_width_scores`).
@@ -245,7 +245,7 @@ class Audit(Result):
         return plain
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per representation, drift and the scores of as many features each included."""
+        """Return one row per representation, including drift and scores at equal numbers of features."""
         import pandas as pd
 
         table = pd.DataFrame([found.row() for found in self.representations])
@@ -276,11 +276,11 @@ class Audit(Result):
         return audit_metrics(self)
 
     def full_text(self) -> str:
-        """Return every finding as text, each with what it means and what it does not; `print` shows one screen."""
+        """Return every finding as text, with its meaning and limits; `print` shows one screen."""
         return as_text(sections(self))
 
     def __str__(self) -> str:
-        """Print one screen: the verdict, the scores that decide, what to doubt first, and where the rest is."""
+        """Print one screen: the verdict, the main scores, the first doubt, and how to get the rest."""
         return as_text(first_screen(self))
 
 

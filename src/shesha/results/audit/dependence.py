@@ -7,64 +7,65 @@ from dataclasses import dataclass
 from shesha.results.base import Result
 
 LEVEL = 0.002
-"""Beyond which neighbours are called closer than random rows: clean data raise no warning then."""
+"""Level at which neighbours count as closer than random rows, so low that clean data raise no warning."""
 MANY, FEW = 0.05, 3
-"""Share of repeated rows that matters, and their number."""
+"""Share and number of repeated rows above which they matter."""
 LONG_ENOUGH = 30
-"""Rows per row of memory from which circular shifts hold their level (docs/calibration.md has the measurements)."""
+"""Ratio of length to memory from which circular shifts keep their level (docs/calibration.md has the measurements)."""
 
 DRIFT = (
-    "rows drift smoothly over their whole order: neither permutations nor shifts or stretches, however long a series, "
-    "tell a common drift from a relation. Take it out (covariates=time, with its powers), or compare sessions"
+    "rows drift smoothly over the whole series, and no permutation, shift or stretch distinguishes a common drift "
+    "from a relation. Remove the drift (covariates=time, with its powers), or compare sessions"
 )
 ALTERNATION = (
-    "every other row is alike and neighbours are not, so two representations that alternate together look related. "
-    "Pass what alternates (the parity of the row, the condition) as within=, or as covariates="
+    "every other row is similar and neighbours are not, so two representations with the same alternation look related. "
+    "Pass the alternating variable (the parity of the row, the condition) as within= or covariates="
 )
 DRIFTS = 1.5
-"""Persistence from which rows drift: stationary series that are long enough rarely pass 1."""
+"""Persistence from which rows drift; stationary series of sufficient length rarely exceed 1."""
 
 
 def describe_period(period: float) -> str:
-    """Say that rows repeat, and what to do about it."""
+    """Return a note on repeated rows with advice."""
     return (
-        f"rows repeat with a period of about {period:.3g} rows, and series that share a phase look related under every "
-        "exchange that keeps the order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
-        f"{period:.4g}, and of its multiples where the wave has other shapes"
+        f"rows repeat with a period of about {period:.3g} rows, and series with the same phase look related under "
+        "every permutation that keeps the order. Pass the phase as covariates=: the sine and cosine of 2 pi t / "
+        f"{period:.4g}, and of its multiples if the wave has another shape"
     )
 
 
 @dataclass(frozen=True)
 class Dependence(Result):
-    """Signs that rows depend on one another; what several representations share counts."""
+    """Signs that rows depend on one another, in all representations."""
 
     n_rows: int
     p_value: float
-    """Of the distance between neighbours in the order given, beside random orders; the weakest representation's."""
+    """p-value of the distance between neighbours compared with random orders, for the weakest representation."""
     closeness: float
-    """Mean rank of the distance between neighbours, from 0 to 1: about 0.5 in a random order."""
+    """Mean rank of the distance between neighbours, from 0 to 1; about 0.5 in a random order."""
     memory: float
-    """Rows that a series remembers: twice the sum of the autocorrelations, multiplied over the representations, up to
-    the first that is not positive; 0 where rows do not depend on those before."""
+    """Memory of a series in rows: twice the sum of the products of autocorrelations up to the first that is not
+    positive; 0 if rows do not depend on earlier rows."""
     repeated: tuple[int, ...] = ()
-    """Rows that repeat an earlier one exactly, in every representation; rows of zeros aside."""
+    """Rows that repeat an earlier row exactly in every representation, except rows of zeros."""
     nearly_repeated: tuple[int, ...] = ()
-    """Of the rows looked at, those far closer to another one than the spacing of the others explains."""
+    """Checked rows that are far closer to another row than the spacing of the others explains."""
     n_looked_at: int = 0
     discrete: bool = False
-    """Whether some representation takes few values: rows then repeat of themselves."""
+    """Whether some representation takes few values, so that repeated rows are expected."""
 
     persistence: float = 0.0
-    """What is left of the autocorrelation between an eighth and a quarter of the rows apart, in units of what memory
-    that dies out leaves there by chance; the weakest representation's."""
+    """Autocorrelation at lags of an eighth to a quarter of the rows, in units of its chance level for a decaying
+    memory; that of the weakest representation."""
     period: float = 0.0
-    """Rows after which all representations repeat, in phase over the whole series; 0 where they do not."""
+    """Common period of all representations, in phase over the whole series; 0 if there is none."""
     alternation_p_value: float = 1.0
-    """Of neighbours being farther apart than random rows and every other row closer; the weakest representation's."""
+    """p-value of neighbours being farther apart than random rows with every other row closer, for the weakest
+    representation."""
 
     @property
     def has_drift(self) -> bool:
-        """Whether dependence does not die out within the rows: a drift, or a memory as long as the series."""
+        """Whether dependence does not decay within the series: a drift, or a memory as long as the series."""
         return self.has_order and self.persistence >= DRIFTS
 
     @property
@@ -74,37 +75,37 @@ class Dependence(Result):
 
     @property
     def has_alternation(self) -> bool:
-        """Whether every other row is alike, and neighbours are not."""
+        """Whether every other row is similar and neighbours are not."""
         return self.alternation_p_value <= LEVEL
 
     @property
     def has_repeats(self) -> bool:
-        """Whether more rows repeat than a few, and not because there are few values."""
+        """Whether more than a few rows repeat, for another reason than few values."""
         share = len(self.repeated) / self.n_rows + len(self.nearly_repeated) / max(1, self.n_looked_at)
         number = len(self.repeated) + len(self.nearly_repeated)
         return share >= MANY and number >= FEW and not self.discrete
 
     @property
     def is_dependent(self) -> bool:
-        """Whether rows look dependent."""
+        """Whether rows seem dependent."""
         return self.has_order or self.has_repeats or self.has_alternation or self.period > 0
 
     def is_short(self, n_rows: float) -> bool:
-        """Whether a series of so many rows is short against its memory: circular shifts then find too much."""
+        """Return whether a series is short relative to its memory, so that circular shifts give false positives."""
         return n_rows < LONG_ENOUGH * self.memory
 
     @property
     def text(self) -> str:
-        """What is the matter and what to pass, or nothing."""
+        """The problem and the advice; empty if there is none."""
         said = []
         if self.period:
             said.append(describe_period(self.period))
         elif self.has_order:
             said.append(
-                f"neighbouring rows are closer than random ones (p = {self.p_value:.1g}): for a series pass shift=True "
-                "(and its sessions as blocks), for batches blocks=, for trials or subjects groups=; where rows were "
-                "only sorted, by class say, shuffle them, the same way everywhere. A drift over all rows defeats every "
-                "permutation of rows"
+                f"neighbouring rows are closer than random rows (p = {self.p_value:.1g}): for a series pass shift=True "
+                "(and its sessions as blocks), for batches blocks=, for trials or subjects groups=; if rows were "
+                "only sorted, for example by class, shuffle them in the same way everywhere. No permutation of rows "
+                "corrects for a drift over all rows"
             )
         elif self.has_alternation:
             said.append(ALTERNATION)
@@ -112,12 +113,12 @@ class Dependence(Result):
             said.append(DRIFT)
         if self.has_repeats:
             said.append(
-                f"{len(self.repeated)} rows repeat an earlier one and {len(self.nearly_repeated)} of "
-                f"{self.n_looked_at} looked at nearly repeat another: pass what they repeat as groups=, or keep one "
-                "of each"
+                f"{len(self.repeated)} rows repeat an earlier row, and {len(self.nearly_repeated)} of "
+                f"{self.n_looked_at} checked rows nearly repeat another: pass duplicates as groups=, or keep one row "
+                "of each set"
             )
         return "; ".join(said)
 
     def __str__(self) -> str:
-        """Print what is the matter, or that nothing was found."""
-        return f"rows look dependent: {self.text}" if self.is_dependent else "no sign that rows depend on one another"
+        """Print the problem, or that none was found."""
+        return f"rows seem dependent: {self.text}" if self.is_dependent else "no sign that rows depend on one another"

@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LEAST = 1e-12
-"""Below which a p-value is no number that the approximations behind it know."""
+"""Smallest p-value for which its approximations are reliable."""
 
 
 @dataclass(frozen=True)
 class Doubt(Result):
-    """One reason why a score may not mean what it seems to mean."""
+    """One reason why a score may be misleading."""
 
     name: str
     effect: float
-    """How much the score changes without it, from 0 to 1: in units of the score, or as a share of what is compared."""
+    """Effect from 0 to 1: the change of the score without the problem, or the affected share of the data."""
     p_value: float | None
-    """How often rows without this fault would look so; None where it is counted, not tested."""
+    """p-value: how often rows without the problem would show it; None if it is counted, not tested."""
     text: str
-    """What is the matter, with its numbers."""
+    """The problem, with its numbers."""
     advice: str
-    """What to pass or to do."""
+    """The advice."""
     rows: tuple[int, ...] = ()
-    """The rows in question, where they are few."""
+    """The affected rows, if they are few."""
 
     def __str__(self) -> str:
-        """Print the matter and the advice."""
+        """Print the problem and the advice."""
         return f"{self.name} ({self.evidence}): {self.text}. {self.advice}"
 
     @property
     def evidence(self) -> str:
-        """Print the effect, and p where there is one."""
+        """Return the effect, and p if there is one."""
         if self.p_value is None:
             return f"effect {self.effect:.2f}"
         p = f"p = {self.p_value:.1g}" if self.p_value >= _LEAST else f"p < {_LEAST:g}"
@@ -47,17 +47,17 @@ class Doubt(Result):
 
 @dataclass(frozen=True)
 class Doubts(Result):
-    """All doubts that the data raise, ordered: first what could change the conclusion most."""
+    """All doubts that the data raise, the largest effect first."""
 
     found: tuple[Doubt, ...]
     headline: str = ""
     """The score whose change is the effect."""
     value: float | None = None
-    """Its value on the rows looked at, where it was needed and there is one."""
+    """Its value for the checked rows, if it was needed and exists."""
     n_looked_at: int = 0
-    """Rows that were looked at; lengths, repeats and columns are those of all rows."""
+    """Number of checked rows; lengths, repeats and columns are checked for all rows."""
     reason: str = ""
-    """Why doubts could not be looked for, some or all; empty where all were."""
+    """Reason for skipped checks; empty if all were done."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,19 +65,19 @@ class Doubts(Result):
         return tuple(one.name for one in self.found)
 
     def __iter__(self) -> Iterator[Doubt]:
-        """Go through the doubts."""
+        """Iterate over the doubts."""
         return iter(self.found)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of doubts."""
         return len(self.found)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a doubt of this name."""
+        """Return whether there is a doubt of this name."""
         return name in self.names
 
     def __getitem__(self, name: str | int) -> Doubt:
-        """Return the doubt of this name, or at this place."""
+        """Return the doubt of this name or position."""
         if isinstance(name, int):
             return self.found[name]
         for one in self.found:
@@ -94,11 +94,11 @@ class Doubts(Result):
         )
 
     def __str__(self) -> str:
-        """Print the doubts, or that there is none, or why nothing could be looked for."""
+        """Print the doubts, or that there are none, or why checks were not possible."""
         if not self.found and not self.reason:
-            return f"no doubt found in {self.n_looked_at:,} rows"
+            return f"no doubt about {self.n_looked_at:,} checked rows"
         told = [f"{place}. {one}" for place, one in enumerate(self.found, 1)]
         if self.reason:
-            told.append(f"{'Not all' if self.headline else 'No'} doubts could be looked for: {self.reason}")
+            told.append(f"{'Not all' if self.headline else 'No'} checks were possible: {self.reason}")
         width = page_width()
         return "\n".join(line for one in told for line in wrap(one, width))

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit
     from shesha.results.audit.doubts import Doubt
 
-_EFFECT = "Effect: how much the feature split changes without it, or what share of the data it has. Largest first."
+_EFFECT = (
+    "Effect: the change of the feature split without the problem, or the affected share of the data. Largest first."
+)
 
 
 def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """What could be wrong, the largest effect first; a doubt that several representations share appears once."""
+    """Return the doubts, the largest effect first; a doubt of several representations appears once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
     for one in audit.representations:
         for doubt in one.doubts or ():

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 SCREEN = 30
 """Lines of a first screen, 80 columns wide."""
 _FEWEST = 3
-"""Rows that a table keeps, however much else there is to say."""
+"""Minimum number of rows of a table."""
 _FAULTS = 3
 _SCALE = (
-    "Do random halves of the features see the same geometry? Unrelated features score 0, an untrained digits network "
+    "Do random halves of the features have the same geometry? Unrelated features score 0, an untrained digits network "
     "0.6 to 0.76, MiniLM 0.64 to 0.80."
 )
 _AGREEMENT = "Alignment: are rows of the same label closer?"
@@ -30,7 +30,7 @@ _REST = Section("More", (Text("Every number: `full_text()`. As a page to share: 
 
 
 def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section = _REST) -> list[Section]:
-    """Return the parts of a report that fits one screen.
+    """Return the parts of a report that fits on one screen.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def first_screen(audit: Audit, words: Callable[[str], str] = str, more: Section 
 
 
 def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, brief: bool) -> Section:
-    """The leading score beside its chance, in words as well."""
+    """The leading score with its chance level and verdict in words."""
     title, name = ("Stability", "feature_split") if _has_stability(shown) else ("Agreement", "supervised_alignment")
     chances = [one.chances.get(name) or one.supervised_chances.get(name) for one in shown]
     columns = (
@@ -71,7 +71,7 @@ def _table(audit: Audit, shown: Sequence[RepresentationAudit], several: int, *, 
     )
     parts: list[Part] = [Table(tuple(one.name for one in shown), (columns,), title, "representation")]
     if 1 < len(shown) < several:
-        parts.append(Text(f"{len(shown)} of {several}, evenly spaced, with the most and the least stable."))
+        parts.append(Text(f"{len(shown)} of {several}, evenly spaced, including the most and the least stable."))
     parts.append(Text(f"{_brackets(audit, shown, name)}{_SCALE if title == 'Stability' else _AGREEMENT}"))
     return Section(title, (*parts, *texts(["" if brief else _farthest(audit)])))
 
@@ -86,7 +86,7 @@ def _brackets(audit: Audit, shown: Sequence[RepresentationAudit], name: str) -> 
 
 
 def _farthest(audit: Audit) -> str:
-    """How far representations drift from the first."""
+    """The drift of representations from the first."""
     known = {} if audit.drift is None else dict(zip(audit.drift.names, audit.drift.from_first, strict=True))
     known = {name: value for name, value in known.items() if value == value}
     if len(known) < 2 or audit.drift is None:
@@ -113,14 +113,14 @@ def _verdict(one: RepresentationAudit, title: str) -> str:
 
 
 def _sample(audit: Audit, scored: Sequence[RepresentationAudit], room: int) -> list[RepresentationAudit]:
-    """Choose evenly spaced ones, in their order, the most and the least stable among them."""
+    """Choose evenly spaced representations in order, including the most and the least stable."""
     ends = {*audit.ranking[:1], *audit.ranking[-1:]}
     places = {round(step * (len(scored) - 1) / max(1, room - 3)) for step in range(room - 2)}
     return [one for place, one in enumerate(scored) if place in places or one.name in ends]
 
 
 def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
-    """What is wrong with the numbers, the first few."""
+    """The first few faults of the numbers."""
     found = data(audit, words)
     if found is None or len(found.parts) <= _FAULTS:
         return found
@@ -129,7 +129,7 @@ def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
 
 
 def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
-    """The doubt with the largest effect, or only what to do about it, and the names of the others."""
+    """The doubt with the largest effect (or only its advice), and the names of the others."""
     found = doubts(audit, words)
     if found is None:
         return None
@@ -141,5 +141,5 @@ def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> S
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:
-    """Return what to do next: commands with what each answers."""
+    """Return next steps: commands with the question that each answers."""
     return Section("Next", (Lines(tuple(line for answer, command in commands for line in (answer, f"  {command}"))),))

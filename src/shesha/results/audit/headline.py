@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = "supervised_alignment"
 _NAMED = 3
-"""Representations that a sentence names before it counts the others."""
+"""Number of representations that a sentence names before it counts the others."""
 
 
 def headline(audit: Audit, *, brief: bool = False) -> Section:
-    """Say what was audited, what is above chance, what is most stable, and what the labels have to do with it.
+    """Return the headline: the data, what is above chance, the most stable representation, and agreement with labels.
 
     A brief one counts representations where it would name more than two.
     """
@@ -56,7 +56,7 @@ def _chance_sentence(audit: Audit, most: int) -> list[str]:
 
 
 def _kind(one: RepresentationAudit) -> str:
-    """Which sentence a representation belongs to."""
+    """Return the kind of sentence for a representation."""
     if has_fitted_axes(one):
         return "fitted"
     if is_stable_off_axes(one):
@@ -80,15 +80,15 @@ def _score_sentence(start: str) -> Callable[[str, Sequence[RepresentationAudit]]
 
 
 def _warn_of_fitted_axes(which: str, findings: Sequence[RepresentationAudit]) -> str:
-    """Halves of columns that were made uncorrelated share nothing, whatever the geometry: lead with random axes."""
+    """For decorrelated columns, whose halves share nothing for any geometry, report random axes first."""
     return (
         f"Axes were fitted to the rows (principal components): {which}basis-averaged stability "
-        f"{_basis_averaged(findings)}; the feature split says nothing of such columns."
+        f"{_basis_averaged(findings)}; the feature split is not informative for such columns."
     )
 
 
 def _off_axes_sentence(which: str, found: Sequence[RepresentationAudit]) -> str:
-    """Columns that share nothing, while random directions do: lead with these."""
+    """For columns that share nothing although random directions do, report the latter first."""
     return (
         f"Stable across random directions, not across the given columns: {which}basis-averaged "
         f"stability {_basis_averaged(found)}, feature split {_values(found)}; the columns are nearly uncorrelated, as "
@@ -110,13 +110,13 @@ _SENTENCES: dict[str, Callable[[str, Sequence[RepresentationAudit]], str]] = {
     "not above": _score_sentence("Not above chance"),
     "not asked": _score_sentence("Stability"),
 }
-"""What is said of each kind of representation."""
+"""Sentences for each kind of representation."""
 
 
 def _no_scores_sentence(audit: Audit) -> str:
     if any(one.supervised for one in audit.representations):
         return "A distance matrix allows label agreement only; stability needs the features."
-    return "Nothing could be scored; see the reasons below."
+    return "Nothing could be scored for the reasons below."
 
 
 def _values(findings: Sequence[RepresentationAudit]) -> str:
@@ -130,7 +130,7 @@ def _values(findings: Sequence[RepresentationAudit]) -> str:
 def _p_values(findings: Sequence[RepresentationAudit]) -> str:
     known = [one.chance.p_value for one in findings if one.chance is not None]
     if not known:
-        return "; no chance level was drawn"
+        return "; no chance level was computed"
     low, high = min(known), max(known)
     return f", p = {low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f", p = {low:.2g} to {high:.2g}"
 
@@ -154,10 +154,10 @@ def _order(audit: Audit) -> str:
 
 
 def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
-    """Warn of an order that widths alone make."""
+    """Warn of an order that results from widths alone."""
     if first.same_width is None:
         if len({one.n_features for one in audit.representations if _has_value(one.feature_split)}) > 1:
-            return " Beware: numbers of features differ, and more features alone raise stability."
+            return " Note: numbers of features differ, and more features alone raise stability."
         return ""
     widest = max(audit.representations, key=lambda one: _value_or_lowest(one.feature_split))
     if widest.name == first.name:

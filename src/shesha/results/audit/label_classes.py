@@ -12,18 +12,18 @@ _NAMED = 4
 
 @dataclass(frozen=True)
 class LabelClasses(Result):
-    """The classes of the labels, in the order of their names, and how many rows each has."""
+    """The classes of the labels in the order of their names, with the number of rows in each."""
 
     ALIGNED = (("names", "sizes"),)
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     column: str = ""
-    """Where the labels came from; empty where they were given as an array."""
+    """Source of the labels; empty if they were passed as an array."""
 
     @property
     def highest_alignment(self) -> float:
-        """About the highest alignment with the labels that distances without ties can reach.
+        """Approximate maximum of alignment with the labels, for distances without ties.
 
         A rank correlation with two values, of which one has the share q: sqrt(3 q (1 - q)).
 
@@ -37,7 +37,7 @@ class LabelClasses(Result):
         return sqrt(3 * within * (1 - within))
 
     def __str__(self) -> str:
-        """Print how many classes there are, and the largest of them.
+        """Print the number of classes, and the largest ones.
 
         Examples
         --------

@@ -20,9 +20,9 @@ _QUESTION = (
     "Is the geometry of {these} stable: do random halves of the features give the same distances between rows? "
     "Is it more stable than chance, and what could mislead?"
 )
-_NO_DOUBT = "No problem was found that changes the stability. How the rows were chosen cannot be checked."
+_NO_DOUBT = "No problem was found that changes the stability. The choice of the rows cannot be checked."
 _DRAWN = 24
-"""More representations do not fit one picture."""
+"""Maximum number of representations in one picture."""
 _DESIGN = (
     "No design was given, so rows count as independent. If rows share a donor, session or time series, declare it with "
     "groups, blocks or shift; otherwise p-values are too small."
@@ -47,7 +47,7 @@ def audit_page(audit: Audit) -> Page:
 
 
 def audit_metrics(audit: Audit) -> list[Metric]:
-    """Return the score that ranks, of each representation, for the head of a card."""
+    """Return the ranking score of each representation, for the header of a card."""
     metrics = []
     for one in audit.representations:
         score, chance = one.ranking_score, one.chance
@@ -59,7 +59,7 @@ def audit_metrics(audit: Audit) -> list[Metric]:
 
 
 def _score_table(audit: Audit) -> tuple[Part, ...]:
-    """The score that ranks, with its chance level; agreement with labels where there is no stability."""
+    """The ranking score with its chance level, or agreement with labels if there is no stability."""
     known = [one for one in audit.representations if one.ranking_score is not None]
     if not known:
         rest = tables(audit)
@@ -80,9 +80,9 @@ def _score_table(audit: Audit) -> tuple[Part, ...]:
 
 
 def _ranking_name(audit: Audit) -> str:
-    """Name the score that ranks."""
+    """Name the ranking score."""
     same_width = any(one.same_width is not None for one in audit.representations)
-    return "stability, with as many features each" if same_width else "feature-split stability"
+    return "stability, at equal numbers of features" if same_width else "feature-split stability"
 
 
 def _strip(finding: RepresentationAudit, score: Estimate | None) -> Strip | None:
@@ -97,8 +97,8 @@ def _dependence_parts(audit: Audit) -> tuple[Part, ...]:
 
 def _picture(audit: Audit) -> Section:
     shows = (
-        "Both stability scores of each representation in the order given, with their intervals; dashed: what chance "
-        "rarely passes."
+        "Both stability scores of each representation in the given order, with their intervals; dashed: chance "
+        "threshold."
     )
     return Section("In the order given", (Drawing(shows, audit.plot),))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _WITHIN_ONE = ("supervised_alignment", "variance_ratio", "zscore_separation", "label_conditioned_split")
-"""Scores of the labels that lie on the axis of the split scores."""
+"""Label scores that share the axis of the split scores."""
 
 
 def draw(audit: Audit, ax: Axes | None) -> Axes:

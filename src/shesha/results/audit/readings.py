@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _MANY_FEATURES = 100
 _SHORT = 0.1
-"""A count of directions that is too low by a smaller share than this is not worth a sentence."""
+"""Smallest relative underestimate of a count of directions that is explained."""
 Which = Callable[["RepresentationAudit"], bool]
 
 
 def readings(audit: Audit) -> Section | None:
-    """Return the sentences that these numbers call for; of numbers without a rule, what their mark says."""
+    """Return explanations for these numbers; for numbers without a rule, use the text of their mark."""
     scored = [one for one in audit.representations if not one.reason]
     told = _unequal_rows(audit) + [
         text
@@ -64,7 +64,7 @@ def _depends_on_few_axes(finding: RepresentationAudit) -> bool:
 
 
 def _is_stable_on_other_axes(finding: RepresentationAudit) -> bool:
-    """No chance level on the axes themselves, and yet a geometry."""
+    """Return whether the axes are not above chance although there is a geometry."""
     not_above = finding.chance is not None and not finding.chance.significant
     return not_above and is_clearly_above(finding.basis_averaged_split, finding.feature_split)
 
@@ -87,7 +87,7 @@ def _has_full_rank(finding: RepresentationAudit) -> bool:
 
 
 def _has_too_few_rows(finding: RepresentationAudit) -> bool:
-    """Whether a population of rows spreads over more directions than these rows show."""
+    """Return whether the population of rows has more directions than these rows show."""
     corrected = finding.descriptors.get("corrected_participation_ratio", float("nan"))
     # Without an estimate there are too few rows for any.
     unknown = corrected != corrected and finding.participation_ratio == finding.participation_ratio
@@ -95,14 +95,14 @@ def _has_too_few_rows(finding: RepresentationAudit) -> bool:
 
 
 def _unequal_rows(audit: Audit) -> list[str]:
-    """The warning that counts of directions are compared between unequal numbers of rows."""
+    """The warning about counts of directions for unequal numbers of rows."""
     sizes = [one.n_used for one in audit.representations if _has_number(one, "effective_rank")]
     if len(set(sizes)) < 2 or min(sizes) > (1 - _SHORT) * max(sizes):
         return []
     return [
         f"These representations have {min(sizes):,} to {max(sizes):,} rows. Effective rank and participation ratio "
         "grow with the number of rows, so they do not rank representations here. Compare the corrected participation "
-        "ratio, or audit as many rows of each."
+        "ratio, or audit equal numbers of rows."
     ]
 
 
@@ -123,7 +123,7 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     "feature_split": [
         (
             _is_at_chance,
-            "{names}: random halves of the features agree no better than unrelated ones would. The rows may still "
+            "{names}: random halves of the features agree no better than unrelated halves would. The rows may still "
             "differ in a few features, or in directions across them.",
         ),
     ],
@@ -135,19 +135,19 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         (
             _is_stable_on_other_axes,
             "{names}: the axes share no geometry, but random directions do, as for principal components, which are "
-            "uncorrelated by construction. Read the basis-averaged score; for the other, audit the features that the "
-            "components were made of.",
+            "uncorrelated by construction. Use the basis-averaged score; for the feature split, audit the features "
+            "from which the components were computed.",
         ),
         (
             _is_stable_on_its_axes,
-            "{names}: the feature split is above the basis-averaged score, so the axes repeat one another more than "
-            "random directions would.",
+            "{names}: the feature split is above the basis-averaged score, so the axes are more redundant than "
+            "random directions would be.",
         ),
     ],
     "effective_rank": [
         (
             _has_full_rank,
-            "{names}: the spread fills most of the directions that there are. More is not better: noise fills all.",
+            "{names}: the variance fills most of the available directions. More is not better: noise fills all.",
         )
     ],
     "participation_ratio": [
@@ -159,22 +159,22 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
     "corrected_participation_ratio": [
         (
             _has_too_few_rows,
-            "{names}: there are too few rows to see all directions, so effective rank (RankMe) and participation "
-            "ratio are too low and would rise with more rows. Quote the corrected participation ratio, and compare "
+            "{names}: there are too few rows to observe all directions, so effective rank (RankMe) and participation "
+            "ratio are too low, and would rise with more rows. Report the corrected participation ratio, and compare "
             "the others only between equal numbers of rows.",
         )
     ],
     "anisotropy": [
         (
             lambda one: one.anisotropy > 0.5,
-            "{names}: most of the variance lies along one direction: one strong signal or one artefact; look at it.",
+            "{names}: most of the variance is along one direction, from a strong signal or an artefact, so inspect it.",
         )
     ],
     "supervised_alignment": [
         (
             lambda one: "supervised_alignment" in one.supervised,
-            "Alignment with the labels: these classes allow at most about {highest}, even where they are perfectly "
-            "apart.",
+            "Alignment with the labels: these classes allow at most about {highest}, even if they are perfectly "
+            "separated.",
         ),
         (
             _supervised_limit("supervised_alignment", 0.1),
@@ -182,17 +182,17 @@ _RULES: dict[str, list[tuple[Which, str]]] = {
         ),
     ],
     "variance_ratio": [
-        (_labels_look_random, "Variance between classes: labels at random would give about {by_chance}, not 0."),
+        (_labels_look_random, "Variance between classes: random labels would give about {by_chance}, not 0."),
     ],
     "class_separation_ratio": [
-        (_has_many_features, "{names}: with many features even well separated classes come close to 1."),
+        (_has_many_features, "{names}: with many features, even well-separated classes have values close to 1."),
     ],
     "zscore_separation": [
         (
             _supervised_limit("zscore_separation", 0.1),
-            "Distance from other classes: labels at random give a little more than 0.",
+            "Distance from other classes: random labels give slightly more than 0.",
         ),
     ],
     "label_conditioned_split": [],
 }
-"""For each number, when a sentence is called for, and the sentence."""
+"""For each number, the condition for a sentence, and the sentence."""

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 _DRIFT = (
-    "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. A rotation or a rescaling is no drift."
+    "1 - rank correlation of all distances: 0 the same geometry, 1 unrelated. Rotations and rescalings do not count "
+    "as drift."
 )
 _STABLE = "High stability is not correctness, and low stability is not loss of information."
-_MORE = "`shesha scores NAME` tells what a number means and what it does not."
+_MORE = "`shesha scores NAME` explains the meaning and limits of a number."
 
 
 def list_indices(where: tuple[int, ...]) -> str:
@@ -43,7 +44,7 @@ def sections(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
 
 
 def data(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
-    """What is wrong with the data, each fault once with the representations that have it."""
+    """Faults of the data, each once with the affected representations."""
     several = len(audit.representations)
     told: dict[str, list[str]] = {}
     for one in audit.representations:
@@ -62,12 +63,12 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     if finding.reason:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
-        rows = f"{len(finding.left_out):,} rows that have no direction: {list_indices(finding.left_out)}"
+        rows = f"{len(finding.left_out):,} rows without a direction: {list_indices(finding.left_out)}"
         yield f"scored without the {rows}"
 
 
 def drift(audit: Audit) -> Section | None:
-    """How far the representations drift along their order."""
+    """The drift of representations along their order."""
     found = audit.drift
     if audit.drift_reason:
         return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
@@ -77,7 +78,7 @@ def drift(audit: Audit) -> Section | None:
     columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
     why = tuple(Text(f"{name}: {reason}") for name, reason in zip(found.names, found.reasons, strict=False) if reason)
     table = Table(found.names, (tuple(columns),), "Drift", "representation")
-    return Section("Drift along the order given", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
+    return Section("Drift along the given order", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
 
 
 def _describe_drift(value: float) -> str:
@@ -85,7 +86,7 @@ def _describe_drift(value: float) -> str:
 
 
 def notes(audit: Audit) -> Section | None:
-    """What brackets and p-values are, and what was left out."""
+    """Notes on brackets, p-values, and what was left out."""
     told: dict[str, list[str]] = {}
     for one in audit.representations:
         for found in (*one.scores.values(), *one.supervised.values()):
@@ -107,6 +108,6 @@ def _general(audit: Audit) -> Iterable[str]:
     draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
     if draws:
         least = min(draws)
-        yield f"p compares with {least:,} random matchings of the rows and cannot fall below {1 / (least + 1):.2g}."
+        yield f"p comes from {least:,} random matchings of the rows and cannot be below {1 / (least + 1):.2g}."
     if any(one.feature_split is not None for one in audit.representations):
         yield f"{_STABLE} {_MORE}"

@@ -17,7 +17,7 @@ _TIES = " ="
 
 
 def tables(audit: Audit, words: Callable[[str], str] = str) -> list[Section]:
-    """Return the tables of what was scored: stability, shape, agreement with the labels."""
+    """Return the tables of scores: stability, shape, and agreement with the labels."""
     scored = [one for one in audit.representations if not one.reason]
     kinds = {
         "Stability": [name for name in audit.meanings if any(name in one.scores for one in scored)],
@@ -58,7 +58,7 @@ def _explain(name: str, meaning: Meaning) -> Explained:
 
 
 def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit]) -> list[Column]:
-    """One number of all representations, with its chance level where one was drawn."""
+    """One number of all representations, with its chance level if there is one."""
     title = audit.meanings[name].title
     if any(name in one.descriptors for one in findings):
         return [Column(title, tuple(_format_number(one.descriptors.get(name)) for one in findings))]
@@ -77,7 +77,7 @@ def _score_columns(audit: Audit, name: str, findings: list[RepresentationAudit])
 
 
 def _strips(audit: Audit, name: str, findings: list[RepresentationAudit]) -> tuple[Strip | None, ...]:
-    """Draw values on one scale, with what chance rarely passes."""
+    """Values on one scale, with the chance thresholds."""
     found = [(find_estimate(one, name), one.chances.get(name) or one.supervised_chances.get(name)) for one in findings]
     return tuple(
         None
@@ -94,12 +94,12 @@ def _size_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Col
 
 
 def place(audit: Audit, name: str) -> str:
-    """Return the place of a representation by its stability; nothing where it has none."""
+    """Return the rank of a representation by stability; empty if it has none."""
     return str(audit.ranking.index(name) + 1) if name in audit.ranking else ""
 
 
 def _rank_columns(audit: Audit, findings: list[RepresentationAudit]) -> list[Column]:
-    """Places by stability; those whose intervals overlap have an equals sign."""
+    """Ranks by stability, with an equals sign if intervals overlap."""
     if len(audit.ranking) < 2:
         return []
     found = {}
@@ -119,7 +119,7 @@ def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
 
 
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
-    """Say why numbers are missing, each reason once."""
+    """List the reasons for missing numbers, each once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for one in findings:
         reasons: dict[str, list[str]] = {}
@@ -157,7 +157,7 @@ def find_estimate(finding: RepresentationAudit, name: str) -> Estimate | None:
 
 
 def interval(estimate: Estimate | None, digits: int = 3) -> str:
-    """Print a score and its interval."""
+    """Format a score and its interval."""
     if estimate is None:
         return ""
     if estimate.value != estimate.value:
@@ -171,5 +171,5 @@ def _format_number(number: float | None) -> str:
 
 
 def _lowercase_start(text: str) -> str:
-    """Go on within a sentence, unless it begins with a sign."""
+    """Convert the first letter to lower case, unless it begins with a sign."""
     return text[:1].lower() + text[1:]

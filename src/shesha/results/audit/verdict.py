@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from shesha.results.stability.estimate import Estimate
 
 NEAR_ZERO = 0.1
-"""Below, single distances are mostly noise, even where the score is above chance."""
+"""Score below which single distances are mostly noise, even if the score is above chance."""
 GRADES = ((NEAR_ZERO, "mostly noise"), (0.3, "weak"), (0.6, "moderate"), (float("inf"), "strong"))
 """Words for scores below these values, as for correlations: a convention, not a test."""
 _GAP = 0.05
-"""Smaller differences of two scores are not worth a sentence, however sure they are."""
+"""Smallest difference of two scores that is reported, even if smaller ones are significant."""
 
 
 def verdict(one: RepresentationAudit) -> str:
-    """Say in a few words whether the geometry is stable.
+    """Return a few words on whether the geometry is stable.
 
     Examples
     --------
@@ -39,18 +39,18 @@ def verdict(one: RepresentationAudit) -> str:
 
 
 def has_fitted_axes(one: RepresentationAudit) -> bool:
-    """Whether the axes were fitted to the rows (principal components), so that their halves share nothing."""
+    """Return whether the axes were fitted to the rows (principal components), so that halves share nothing."""
     return one.doubts is not None and "whitened" in one.doubts
 
 
 def is_stable_off_axes(one: RepresentationAudit) -> bool:
-    """Whether the axes share next to nothing and random directions do: some columns of principal components."""
+    """Return whether the axes share almost nothing although random directions do, as for some principal components."""
     score = one.feature_split
     return score is not None and score.value < NEAR_ZERO and is_clearly_above(one.basis_averaged_split, score)
 
 
 def is_clearly_above(one: Estimate | None, other: Estimate | None) -> bool:
-    """Whether a score is clearly above another: by intervals, where there are any."""
+    """Return whether a score is clearly above another, by intervals if available."""
     if one is None or other is None:
         return False
     apart = one.low > other.high if one.low == one.low and other.high == other.high else True

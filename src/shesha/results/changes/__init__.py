@@ -1,1 +1,1 @@
-"""What changing a model, or a preprocessing, changed."""
+"""Results on changes of a model or a preprocessing."""

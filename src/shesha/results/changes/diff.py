@@ -26,18 +26,18 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class MeasureChange(Result):
-    """How far one layer moved by one measure."""
+    """The change of one layer by one measure."""
 
     measure: str
     change: float
-    """0 where nothing changed; for RDM drift 1 means that nothing is left. NaN has a reason."""
+    """0 without a change; for RDM drift, about 1 means an unrelated geometry. NaN has a reason."""
     low: float
-    """Lower end of the interval: where other rows of the same kind could have put the change."""
+    """Lower end of the interval of the change, for other rows of the same kind."""
     high: float
     noise: float
-    """The most that encodings of an unchanged model differ; NaN without any."""
+    """Largest difference between encodings of an unchanged model; NaN without any."""
     reason: str = ""
-    """Why there is no value, or no interval."""
+    """Reason for a missing value or interval."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class LayerChange(Result):
 
     name: str
     other: str
-    """What the layer is called after the change."""
+    """Name of the layer after the change."""
     verdict: Verdict
     change: float
-    """By the first measure, RDM drift: 0 for the same geometry, about 1 for an unrelated one."""
+    """Change by the first measure (RDM drift): 0 for the same geometry, about 1 for an unrelated one."""
     low: float
     """Lower end of the interval of the change."""
     high: float
     noise: float
-    """The most that encodings of an unchanged model differ."""
+    """Largest difference between encodings of an unchanged model."""
     limit: float
-    """The change is beyond noise if its lower end is above this."""
+    """The change exceeds noise if its lower end is above this limit."""
     scores: tuple[MeasureChange, ...] = ()
 
     def __getitem__(self, measure: str) -> MeasureChange:
@@ -68,69 +68,69 @@ class LayerChange(Result):
 
     @property
     def is_beyond_noise(self) -> bool:
-        """Whether the layer changed by more than noise does."""
+        """Whether the layer changed by more than noise."""
         return self.verdict in ("changed", "replaced")
 
     @property
     def reason(self) -> str:
-        """Why there is no value, or no interval."""
+        """Reason for a missing value or interval."""
         return self.scores[0].reason if self.scores else ""
 
 
 @dataclass(frozen=True)
 class MovedRow(Result):
-    """A row, and how much of its surroundings it lost."""
+    """A row, and the share of neighbours that it lost."""
 
     row: int
-    """Number of the row among those given."""
+    """Row number in the input."""
     name: str
-    """Its text or name; the number where there is none."""
+    """Text or name of the row, or its number."""
     neighbours_lost: float
-    """Share of its nearest neighbours that are others now."""
+    """Share of its nearest neighbours that changed."""
     movement: float
     """1 - correlation of its distances to all other rows, before and after."""
     noise: float
-    """The largest share of neighbours that an unchanged encoding lost; NaN without any."""
+    """Largest share of neighbours lost in an unchanged encoding; NaN without any."""
     label: str = ""
 
 
 @dataclass(frozen=True)
 class Diff(Result):
-    """Layers of one name before and after a change, with the rows that moved most."""
+    """Layers before and after a change, with the rows that moved most."""
 
     before: str
     after: str
     layers: dict[str, LayerChange]
-    """In the order of the model."""
+    """Layers in the order of the model."""
     moved: tuple[MovedRow, ...]
     """The rows that moved most in `moved_layer`."""
     moved_layer: str
     n_rows: int
     n_scored: int
-    """Rows that the changes and intervals are computed from, drawn at random where there are many."""
+    """Rows from which changes and intervals are computed, a random sample if there are many."""
     noise_source: str
-    """What stands for no change."""
+    """Description of the noise floor."""
     n_noise: int
-    """How many pairs of unchanged encodings there are."""
+    """Number of pairs of unchanged encodings."""
     k: int
-    """Neighbours of a row that are looked at."""
+    """Number of neighbours per row."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
     index: IndexChange | None = None
-    """Whether an index of old vectors may be kept, if that was asked."""
+    """Whether an index of old vectors may be kept, if requested."""
     structure: StructureChange | None = None
-    """What kind of change it was in `moved_layer`."""
+    """Kind of change in `moved_layer`."""
     classes: tuple[ClassChange, ...] = ()
-    """Pairs of classes in `moved_layer`, those that moved most surely first."""
+    """Pairs of classes in `moved_layer`, smallest p-values first."""
     separation: SeparationChange | None = None
-    """How well the classes are told apart, held out."""
+    """Held-out classification of the classes."""
     lost_by_class: dict[str, float] = field(default_factory=dict)
     """Mean share of nearest neighbours that the rows of each class lost in `moved_layer`, the largest first."""
     row_map: RowMap | None = None
-    """Where the rows of `moved_layer` are before and after, if that was asked."""
+    """Map of the rows of `moved_layer` before and after, if requested."""
 
     def __iter__(self) -> Iterator[LayerChange]:
-        """Go through the layers."""
+        """Iterate over the layers."""
         return iter(self.layers.values())
 
     def __getitem__(self, name: str) -> LayerChange:
@@ -141,12 +141,12 @@ class Diff(Result):
 
     @property
     def changed(self) -> list[str]:
-        """The layers that changed by more than noise does, in the order of the model."""
+        """The layers that changed by more than noise, in the order of the model."""
         return [name for name, one in self.layers.items() if one.is_beyond_noise]
 
     @property
     def rows(self) -> pd.DataFrame:
-        """A table of the rows that moved most."""
+        """Return a table of the rows that moved most."""
         import pandas as pd
 
         return pd.DataFrame([one.to_dict() for one in self.moved])
@@ -180,7 +180,7 @@ class Diff(Result):
 
     @property
     def headline(self) -> str:
-        """Which layers changed, from where on, and whether that is beyond noise."""
+        """The answer: which layers changed, where the change begins, and whether it exceeds noise."""
         return headline(self)
 
     def sentence(self) -> str:
@@ -191,5 +191,5 @@ class Diff(Result):
         return diff_page(self)
 
     def __str__(self) -> str:
-        """Print the headline, a line per layer, the rows that moved most, and what to doubt."""
+        """Print the headline, one line per layer, the rows that moved most, and doubts."""
         return diff_text(self)

@@ -14,12 +14,12 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Recall(Result):
-    """Share of the true neighbours that a search finds."""
+    """The recall of one option: share of the true neighbours that a search finds."""
 
     way: str
-    """'as it is', 'orthogonal map', 'linear map', or 're-encodings', which change nothing."""
+    """'as it is', 'orthogonal map', 'linear map', or 're-encodings' (no change)."""
     recall: float
-    """NaN where it cannot be asked, with a reason."""
+    """NaN if it cannot be computed, with a reason."""
     low: float = NAN
     """Lower end of the 95 % interval over queries."""
     high: float = NAN
@@ -28,22 +28,22 @@ class Recall(Result):
 
 @dataclass(frozen=True)
 class IndexChange(Result):
-    """What new queries find among old vectors, of what they would find among new ones."""
+    """Recall of new queries among old vectors, relative to new vectors."""
 
     layer: str
     k: int
     n_rows: int
     advice: IndexAdvice
     loss: float
-    """Recall lost by following the advice, compared with re-encodings of the unchanged model."""
+    """Loss of recall under the advice, compared with re-encodings of the unchanged model."""
     tolerance: float
-    """Loss that is accepted."""
+    """Acceptable loss of recall."""
     best_map: str
-    """The map that loses least."""
+    """The map with the smallest loss."""
     recalls: tuple[Recall, ...]
 
     def __getitem__(self, way: str) -> Recall:
-        """Return the recall of one way."""
+        """Return the recall of one option."""
         for one in self.recalls:
             if one.way == way:
                 return one
@@ -51,7 +51,7 @@ class IndexChange(Result):
 
     @property
     def headline(self) -> str:
-        """What to do with the index, and what it costs."""
+        """The advice on the index, with its recall."""
         does = {
             "keep": "keep the index: new queries find",
             "map": f"map new queries into the old space ({self.best_map}): they find",
@@ -64,12 +64,12 @@ class IndexChange(Result):
 
     @property
     def in_numbers(self) -> str:
-        """The recall of every way, in a line."""
+        """The recall of every option, in a line."""
         known = (f"{one.way} {one.recall:.3f}" if one.recall == one.recall else "" for one in self.recalls)
         return f"recall@{self.k}: {', '.join(filter(None, known))}."
 
     def __str__(self) -> str:
-        """Print the advice and a line per way."""
+        """Print the advice and one line per option."""
         from shesha.report import columns
 
         rows = [["new queries, old vectors", f"recall@{self.k}", "interval"]]

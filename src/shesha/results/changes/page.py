@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff
 
 _VERDICTS = {
-    "unchanged": "Distances agree to nine digits, which is what single precision leaves.",
-    "within noise": "The layer moved, and no farther than encodings of an unchanged model may.",
-    "changed": "The lower end of the interval is above the limit that noise sets.",
+    "unchanged": "Distances agree to nine digits, the limit of single precision.",
+    "within noise": "The layer moved no farther than encodings of an unchanged model.",
+    "changed": "The lower end of the interval is above the noise limit.",
     "replaced": "The lower end is above 0.5: nearer to an unrelated geometry than to the old one.",
 }
-_PICTURE = "Change of each layer (dot, with its interval) over depth; the dashed line is what noise may reach."
+_PICTURE = "Change of each layer (dot, with its interval) over depth; the dashed line is the noise limit."
 _ROTATION = (
-    "Rotating or rescaling all vectors changes no distance that is looked at here: an unchanged geometry does not mean "
-    "that old and new vectors can be mixed in one index."
+    "Rotating or rescaling all vectors does not change the distances used here, so an unchanged geometry does not "
+    "mean that old and new vectors can be mixed in one index."
 )
 
 
 def diff_page(result: Diff) -> Page:
-    """Return the page: the answer, every layer beside its noise, the rows that moved most."""
+    """Return the page: the answer, every layer with its noise floor, and the rows that moved most."""
     return Page(
         title=f"{result.before} and {result.after}: what changed",
-        question="Which layers changed, where does it begin, and is it more than noise?",
+        question="Which layers changed, where does the change begin, and does it exceed noise?",
         answer=(headline(result), *((result.index.headline,) if result.index else ())),
         numbers=(_layers(result),),
         doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
@@ -42,8 +42,8 @@ def diff_page(result: Diff) -> Page:
             Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
         ),
         ran=(
-            ("stands for no change", result.noise_source),
-            ("rows", f"{result.n_rows:,}, of which {result.n_scored:,} are scored"),
+            ("noise floor", result.noise_source),
+            ("rows", f"{result.n_rows:,}, of which {result.n_scored:,} were scored"),
             *run_details(result),
         ),
     )
@@ -114,9 +114,9 @@ def _index(result: Diff) -> tuple[Section, ...]:
 
 
 _INDEX = (
-    "Recall: share of the {} nearest rows among new vectors that a new query finds among old vectors. Maps are "
-    "fitted on one half of {} rows and tried within the other. In a larger index more vectors are near, "
-    "and the loss is larger."
+    "Recall is the share of a query's {} nearest rows among new vectors that it also finds among old vectors. Maps "
+    "are fitted on one half of {} rows and tested on the other. A larger index has more vectors near each other, so "
+    "the loss is larger."
 )
 
 
@@ -140,6 +140,6 @@ def _movement_sections(result: Diff) -> tuple[Section, ...]:
 
 
 _MOVED = (
-    "Neighbours lost: share of the {} nearest rows that are others now. Moved: 1 - correlation of the row's "
+    "Neighbours lost: share of the {} nearest rows that changed. Moved: 1 - correlation of the row's "
     "distances to all others, before and after."
 )

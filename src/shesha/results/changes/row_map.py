@@ -1,4 +1,4 @@
-"""Rows as points of a plane: of one representation, or of two side by side."""
+"""Rows as points in a plane, for one representation or two side by side."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LISTED = 50
-"""Rows that moved most, of those that a table names."""
+"""Number of rows in the table of those that moved most."""
 _MOST = 0.5
-"""A plane that holds less of the squared distances does not show most of the geometry."""
+"""Share of the squared distances below which a plane does not show most of the geometry."""
 
 
 @dataclass(frozen=True)
 class RowMap(Result):
-    """Rows of one representation, or of two of the same inputs, as points of a plane."""
+    """Rows of one representation, or of two of the same inputs, as points in a plane."""
 
     coordinates: dict[str, tuple[tuple[float, float], ...]]
-    """A point per row, by the name of the representation; those of the second are turned onto the first."""
+    """Points by representation, one per row; the second is rotated onto the first."""
     row_names: tuple[str, ...]
     labels: tuple[str, ...]
-    """The label of each row; empty without any."""
+    """The label of each row; empty without labels."""
     rows: tuple[int, ...]
-    """Numbers of the rows among those given."""
+    """Row numbers in the input."""
     held: dict[str, float]
-    """Share of the squared distances between rows that the plane holds."""
+    """Share of the squared distances between rows that the plane shows."""
     trustworthiness: dict[str, float]
-    """1 if rows that are near in the plane are near in the data; about 0.5 for a random plane."""
+    """Trustworthiness: 1 if rows that are near in the plane are near in the data; about 0.5 for a random plane."""
     neighbours_lost: tuple[float, ...]
-    """Share of each row's nearest neighbours that are others in the second; empty with one representation."""
+    """Share of each row's nearest neighbours that differ in the second; empty with one representation."""
     k: int
-    """Neighbours of a row that are looked at."""
+    """Number of neighbours per row."""
     metric: str
     n_rows: int
-    """Rows that were given."""
+    """Number of rows in the input."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """Places of the rows, those that lost most neighbours first; with one representation, their order."""
+        """Positions of the rows, starting with those that lost most neighbours; with one representation, in order."""
         if not self.neighbours_lost:
             return tuple(range(len(self.row_names)))
         return tuple(sorted(range(len(self.row_names)), key=lambda i: -self.neighbours_lost[i]))
 
     @property
     def headline(self) -> str:
-        """How much the plane shows, and how many neighbours rows keep."""
+        """The share of the geometry in the plane, and the share of neighbours that rows keep."""
         (first, own), *rest = self.held.items()
         shares = f"{own:.0%} of the squared distances of {first}"
         shares += "".join(f" and {share:.0%} of {name}" for name, share in rest)
@@ -65,10 +65,10 @@ class RowMap(Result):
         if self.neighbours_lost:
             lost = sum(self.neighbours_lost) / len(self.neighbours_lost)
             kept = f"Rows keep {1 - lost:.0%} of their {self.k} nearest rows. "
-        return f"{kept}Two dimensions hold {shares}{warning}."
+        return f"{kept}Two dimensions show {shares}{warning}."
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per row: its name, label, points and the share of neighbours that it lost."""
+        """Return one line per row: its name, label, points and the share of neighbours that it lost."""
         import pandas as pd
 
         columns: dict[str, object] = {"row": self.rows, "name": self.row_names}
@@ -82,7 +82,7 @@ class RowMap(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the rows; with two representations, lines lead from where the rows that moved most were."""
+        """Draw the rows; with two representations, lines show the paths of the rows that moved most."""
         from shesha.charts import row_map
 
         return row_map(list(self.coordinates.values()), self.labels, self.moved, list(self.coordinates), ax=ax)
@@ -96,7 +96,7 @@ class RowMap(Result):
         )
         return Page(
             title=f"Map of the rows: {' and '.join(names)}",
-            question="Which rows are alike, and which moved?" if len(names) > 1 else "Which rows are alike?",
+            question="Which rows are similar, and which moved?" if len(names) > 1 else "Which rows are similar?",
             answer=(self.headline,),
             sections=(
                 Section("Map", (points,), _MEANS),
@@ -104,7 +104,7 @@ class RowMap(Result):
                 Section("How far to trust the map", (self._trust(), *map(Item, self.notes)), _TRUST.format(self.k)),
             ),
             ran=(
-                ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are drawn"),
+                ("rows", f"{self.n_rows:,}, of which {len(self.rows):,} are shown"),
                 ("metric", self.metric),
                 *run_details(self),
             ),
@@ -128,22 +128,22 @@ class RowMap(Result):
         return (Section("Rows that moved most", (table,), _MOVED.format(self.k)),)
 
     def __str__(self) -> str:
-        """Print the headline, how far to trust each plane, and notes."""
+        """Print the headline, the trustworthiness of each plane, and notes."""
         width = page_width()
         lines = wrap(self.headline, width, hanging="")
         for name, share in self.held.items():
             trust = self.trustworthiness[name]
             lines.append(f"  {name}: {share:.1%} of the squared distances, trustworthiness {trust:.3f}")
         lines += [line for note in self.notes for line in wrap(note, width)]
-        return "\n".join([*lines, *wrap("Write the map with save_html; to_frame() has all points.", width)])
+        return "\n".join([*lines, *wrap("Use save_html to write the map; to_frame() has all points.", width)])
 
 
 _MEANS = (
-    "Each point is a row, on the first two principal axes of its representation. The second map is turned or mirrored, "
-    "and scaled, to lie on the first as well as it can: neither changes which rows are alike."
+    "Each point is a row, on the first two principal axes of its representation. The second map is rotated or "
+    "mirrored, and scaled, to fit the first as well as possible, which does not change which rows are similar."
 )
 _TRUST = (
     "Trustworthiness (Venna and Kaski 2001): 1 if the {} nearest rows on the map are the nearest in the data, about "
     "0.5 for a random map. Conclusions need all dimensions: `shesha.compare` and `shesha.diff` use them."
 )
-_MOVED = "Neighbours lost: share of the {} nearest rows, in all dimensions, that are others in the second."
+_MOVED = "Neighbours lost: share of the {} nearest rows, in all dimensions, that differ in the second."

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def headline(result: Diff) -> str:
-    """Return the answer: which layers changed, where it begins, and whether it is beyond noise."""
+    """Return the answer: which layers changed, where the change begins, and whether it exceeds noise."""
     layers = list(result)
     beyond = [one for one in layers if one.is_beyond_noise]
     unknown = [one for one in layers if one.verdict == "not estimable"]
     if len(unknown) == len(layers):
-        return f"No layer could be judged: {unknown[0].reason}."
+        return f"No layer could be evaluated: {unknown[0].reason}."
     if beyond:
         return _change_sentence(result, beyond, len(layers))
     most = max((one for one in layers if one not in unknown), key=lambda one: one.change)
@@ -55,7 +55,7 @@ def _noise(result: Diff, change: LayerChange) -> str:
 
 
 def sentence(result: Diff) -> str:
-    """Return a sentence that can be pasted: what, how much, beside which noise, of how many rows, by what."""
+    """Return a sentence for a paper: the change, its size, the noise floor, the number of rows and the method."""
     verdicts = Counter(one.verdict for one in result)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     known = [one for one in result if one.change == one.change]
@@ -77,5 +77,5 @@ def sentence(result: Diff) -> str:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three digits that matter."""
+    """Return a number with three significant digits."""
     return "none" if value != value else "0" if value == 0 else f"{value:.2g}" if value < 0.01 else f"{value:.3f}"

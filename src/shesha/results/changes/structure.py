@@ -9,33 +9,34 @@ from shesha.results.base import Result
 
 Kind = Literal["none", "rescaling", "rotation", "collapse", "new structure", "mixing of features", "small moves"]
 _SAID: dict[str, str] = {
-    "none": "no change of the vectors beyond noise",
-    "rescaling": "all vectors were rescaled, and kept their directions",
+    "none": "the vectors did not change beyond noise",
+    "rescaling": "all vectors were rescaled and kept their directions",
     "rotation": "the space was rotated: the geometry is the same, the features are not",
     "collapse": "the representation collapsed into fewer directions",
-    "new structure": "new structure, which no linear map of the old vectors gives",
-    "mixing of features": "features were mixed: a linear map gives nearly all of it",
-    "small moves": "vectors moved a little, in the old features",
+    "new structure": "there is new structure, which no linear map of the old vectors explains",
+    "mixing of features": "features were mixed: a linear map explains nearly all of the change",
+    "small moves": "vectors moved slightly, in the old features",
 }
 
 
 @dataclass(frozen=True)
 class StructureChange(Result):
-    """What became of the vectors of one layer."""
+    """The change of the vectors of one layer."""
 
     layer: str
     kind: Kind
     kept: float
-    """Share of the variance after the change that the old vectors give as they are, up to one scale; NaN for another
-    number of features."""
+    """Share of the variance after the change that the old vectors explain up to one scale; NaN if the number of
+    features differs."""
     linear: float
-    """The same after the best linear map, on rows that it has not seen."""
+    """Share that the best linear map of the old vectors explains on held-out rows."""
     new: float
-    """Share that no linear map gives, beside what these rows suffice to give of the old vectors themselves."""
+    """Share that no linear map explains, relative to the share of the old vectors that these rows suffice to
+    explain."""
     scale: float
-    """Spread after the change over that before."""
+    """Ratio of the spread after the change to that before."""
     rank_before: float
-    """Participation ratio: how many directions carry the variance."""
+    """Participation ratio: the effective number of directions."""
     rank_after: float
     anisotropy_before: float
     """Share of the variance in the first direction."""
@@ -43,7 +44,7 @@ class StructureChange(Result):
 
     @property
     def in_words(self) -> str:
-        """What kind of change it was, with its numbers."""
+        """The kind of change, with its numbers."""
         rank = f"variance in {self.rank_before:.0f} directions before and {self.rank_after:.0f} after"
         share = f"{self.anisotropy_before:.0%} and {self.anisotropy_after:.0%} of it in the first"
         new = f"; {self.new:.0%} of the variance is new" if self.new == self.new else ""
@@ -52,26 +53,26 @@ class StructureChange(Result):
 
 @dataclass(frozen=True)
 class ClassChange(Result):
-    """Two classes, or one with itself, and how far apart they are among all rows."""
+    """Two classes, or one with itself, and their relative distance."""
 
     first: str
     second: str
     before: float
-    """Mean distance between their rows over the mean distance between all rows."""
+    """Mean distance between their rows, divided by the mean distance between all rows."""
     after: float
     p_value: float
-    """How often shuffled labels change as much."""
+    """p-value: how often shuffled labels change at least as much."""
     p_adjusted: float
-    """Corrected for the number of pairs (Benjamini and Hochberg)."""
+    """p-value corrected for the number of pairs (Benjamini and Hochberg)."""
 
     @property
     def change(self) -> float:
-        """Above 0 where they moved apart."""
+        """Change of the distance, above 0 if they moved apart."""
         return self.after - self.before
 
     @property
     def in_words(self) -> str:
-        """Who moved where."""
+        """Description of the movement."""
         first, second = (f"class {name}" if name.isdigit() else name for name in (self.first, self.second))
         if self.first == self.second:
             return f"{first} {'spread' if self.change > 0 else 'drew together'}"
@@ -80,7 +81,7 @@ class ClassChange(Result):
 
 @dataclass(frozen=True)
 class SeparationChange(Result):
-    """How well a linear rule tells the classes of rows that it has not seen."""
+    """Held-out accuracy of a linear classifier."""
 
     layer: str
     before: float
@@ -93,7 +94,7 @@ class SeparationChange(Result):
 
     @property
     def in_words(self) -> str:
-        """Whether labels are told apart better or worse."""
+        """Whether labels are classified better or worse."""
         difference = self.after - self.before
         said = "kept" if self.low <= 0 <= self.high else "better" if difference > 0 else "worse"
         return (

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
 _SCREEN = 30
-"""Lines that a screen shows."""
+"""Maximum number of lines."""
 _FEWEST = 5
 _ROWS = 3
 _PAIRS = 3
 ENOUGH = 19
-"""Unchanged encodings from which on the largest of them is the limit."""
+"""Number of unchanged encodings from which the largest of them is the limit."""
 LEVEL = 0.05
-"""Of corrected p-values of classes that moved."""
+"""Level for corrected p-values of classes that moved."""
 _WIDE = 44
 
 
 def diff_text(result: Diff) -> str:
-    """Return the headline, a line per layer as far as there is room, what changed, and notes."""
+    """Return the headline, one line per layer if there is space, the kind of change, and notes."""
     width = page_width()
     head, tail = wrap(headline(result), width, hanging=""), _detail_lines(result, width)
     layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
@@ -50,7 +50,7 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 
 def _change_lines(result: Diff, width: int) -> list[str]:
-    """Return what kind of change it was, which classes moved, and what a task keeps: a line or two each."""
+    """Return one or two lines each on the kind of change, classes that moved, and the effect on a task."""
     said = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
     moved = [one for one in result.classes if one.p_adjusted <= LEVEL]
     told = "; ".join(f"{one.in_words} ({one.change:+.3f}, p {one.p_adjusted:.2g})" for one in moved[:_PAIRS])
@@ -70,7 +70,7 @@ def _change_lines(result: Diff, width: int) -> list[str]:
 
 
 def choose_layers(result: Diff, most: int) -> list[LayerChange]:
-    """Return the layers that fit a screen: the first that changed, the one that changed most, and others evenly."""
+    """Return the layers that fit on a screen: the first that changed, the most changed, and evenly spaced others."""
     layers = list(result)
     if len(layers) <= most:
         return layers
@@ -100,13 +100,13 @@ def _layer_table(layers: list[LayerChange]) -> list[str]:
 
 
 def column_title(measure: str) -> str:
-    """Return what a column of changes by a measure is called."""
+    """Return the title of a column of changes by a measure."""
     base = measure.partition("(")[0]
     return {"mutual kNN": "neighbours lost", "unbiased CKA": "1 - CKA"}.get(base, base)
 
 
 def cell(measure: str, change: float) -> str:
-    """Return a change as a table shows it: neighbours in per cent."""
+    """Return a change as text, with neighbours in percent."""
     return f"{change:.1%}" if measure.startswith("mutual kNN") and change == change else format_number(change)
 
 
@@ -115,7 +115,7 @@ def _row(name: str, label: str, lost: float) -> list[str]:
 
 
 def shorten(text: str, most: int = _WIDE) -> str:
-    """Keep a name of any length in its column."""
+    """Shorten a name to fit its column."""
     plain = " ".join(text.split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 

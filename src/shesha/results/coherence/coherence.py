@@ -1,4 +1,4 @@
-"""Coherence of shifts with its chance level: of one group, of many."""
+"""Coherence of shifts with its chance level, for one group or many."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Coherence(BesideNull):
-    """Whether the rows of a group move together; the null is that of groups of the same size without an effect."""
+    """Coherence of a group of rows, with the null of equally large groups without an effect."""
 
     name: str
     n: int
-    """Rows of the group."""
+    """Number of rows of the group."""
     coherence: float
-    """Mean cosine of the shifts to their mean: what the null, the p-value and the interval are of."""
+    """Mean cosine of the shifts with their mean, to which the null, the p-value and the interval refer."""
     ci_low: float = NAN
     ci_high: float = NAN
     unbiased: float = NAN
-    """Mean cosine of pairs of shifts: 0 without an effect, whatever the size of the group."""
+    """Mean cosine of pairs of shifts: 0 without an effect, for any group size."""
     unbiased_ci_low: float = NAN
     unbiased_ci_high: float = NAN
     unbiased_chance: float = NAN
@@ -37,30 +37,32 @@ class Coherence(BesideNull):
     magnitude: float = NAN
     """Length of the mean shift."""
     unbiased_magnitude: float = NAN
-    """Root of (squared magnitude less what noise adds to it); negative where noise alone makes it longer."""
+    """Signed square root of the squared magnitude minus the contribution of noise; negative if noise alone is
+    larger."""
     magnitude_chance: float = NAN
     magnitude_p: float = NAN
-    """Of the magnitude in units of its noise, so that a group merely noisier than the controls is not strong."""
+    """p-value of the magnitude in units of its noise, so that a group that is merely noisier than the controls is not
+    significant."""
     spread: float = NAN
-    """Mean distance of the rows to their own mean."""
+    """Mean distance of the rows from their mean."""
     snr: float = NAN
     """Magnitude over spread."""
     n_controls: int = 0
     n_draws: int = 0
     p_adjusted: float = NAN
-    """Among the groups of a table (Benjamini and Hochberg)."""
+    """p-value corrected for the groups of a table (Benjamini and Hochberg)."""
     alpha: float = 0.05
     confidence: float = 0.95
     reason: str = ""
-    """Why there is no chance level, if there is none."""
+    """Reason for a missing chance level."""
 
     @property
     def significant(self) -> bool:
-        """Whether the rows move together more than those of groups without an effect do, at the level alpha."""
+        """Return whether the rows move together more than those of null groups, at the level alpha."""
         return reaches_level(self.p_value, self.alpha)
 
     def __str__(self) -> str:
-        """Print the score with its chance level, and the score that does not depend on the size."""
+        """Print the score with its chance level, and the score that does not depend on group size."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
             chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({self.n_draws} draws)"
@@ -73,19 +75,19 @@ class Coherence(BesideNull):
 
 @dataclass(frozen=True, kw_only=True)
 class Link(Result):
-    """How two columns of a table go together over the groups, beside the same in fake groups of the same sizes."""
+    """Correlation of two columns of a table over groups, compared with null groups of the same sizes."""
 
     first: str
     second: str
     rho: float
     """Spearman's correlation over the groups."""
     chance: float
-    """Its mean over tables of fake groups: what group sizes and noise alone give."""
+    """Its mean over tables of null groups: the effect of group sizes and noise alone."""
     chance_low: float
     chance_high: float
-    """Within these lie 95 % of the tables of fake groups."""
+    """Limits of the central 95 % of the tables of null groups."""
     p_value: float
-    """Of a correlation as large as this or larger among fake groups."""
+    """p-value: share of tables of null groups with a correlation at least as large."""
 
     def __str__(self) -> str:
         """Print both correlations."""
@@ -106,9 +108,9 @@ class CoherenceTable(Result):
     n_controls: int
     method: str
     shrinkage: float | None = None
-    """Of the covariance of the controls, where rows were whitened."""
+    """Shrinkage of the covariance of the controls, if rows were whitened."""
     k: int | None = None
-    """Nearest controls that a row was matched with, where it was."""
+    """Number of nearest controls of a row, if rows were matched."""
     null: str = "controls"
     exchanged: str = "controls"
     n_draws: int = 0
@@ -116,25 +118,25 @@ class CoherenceTable(Result):
     notes: tuple[str, ...] = ()
     seed: int | None = None
     cosines: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    """Of each row, to the mean shift of its group; NaN for controls and rows that take no part."""
+    """Cosine of each row with the mean shift of its group; NaN for controls and unused rows."""
 
     def __iter__(self) -> Iterator[Coherence]:
-        """Go through the lines."""
+        """Iterate over the groups."""
         return iter(self.groups)
 
     def __getitem__(self, name: str) -> Coherence:
-        """Return the line of one group."""
+        """Return the result of one group."""
         for one in self.groups:
             if one.name == name:
                 return one
         raise KeyError(f"name must be one of {', '.join(one.name for one in self.groups)}, got {name!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; without the cosines of the rows."""
+        """Return plain values, ready for JSON, without the cosines of the rows."""
         return {name: value for name, value in super().to_dict().items() if name != "cosines"}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per group, most coherent beyond chance first; `attrs` says how it was made."""
+        """Return one line per group, the most coherent relative to chance first; `attrs` has the settings."""
         import pandas as pd
 
         lines = [{column: getattr(one, name) for column, name in _COLUMNS.items()} for one in self.groups]
@@ -145,7 +147,7 @@ class CoherenceTable(Result):
         return frame
 
     def plot(self, ax: Axes | None = None, *, unbiased: bool = False) -> Axes:
-        """Draw magnitude against coherence, with what groups without an effect show.
+        """Draw magnitude against coherence, with null groups.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class CoherenceTable(Result):
         return ax
 
     def __str__(self) -> str:
-        """Print the table, most coherent first, and what would fool its reader."""
+        """Print the table, most coherent first, and possible problems."""
         frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "from", "unbiased_ci_high": "to"})
         frame.index.name = None
         lines = [
@@ -193,7 +195,7 @@ _PRINTED = {
     **{"n": 0, "coherence": 3, "chance": 3, "p_adj": 4, "unbiased": 3},
     **{"unbiased_ci_low": 3, "unbiased_ci_high": 3, "magnitude": 2},
 }
-"""Columns that are printed, and decimals."""
+"""Printed columns and their decimals."""
 _COLUMNS = {
     "group": "name",
     "n": "n",
@@ -219,7 +221,7 @@ _COLUMNS = {
     "snr": "snr",
     "reason": "reason",
 }
-"""Columns of the table, and the fields that they hold."""
+"""Columns of the table, and their fields."""
 
 
 def _decimals(digits: int) -> Callable[[float], str]:

@@ -16,42 +16,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamVerdict(Result):
-    """New inputs, row by row, beside all earlier ones."""
+    """New inputs, compared row by row with all earlier ones."""
 
     state: State
     n_rows: int
     n_seen: int
-    """Rows of the stream so far, these among them."""
+    """Number of rows of the stream so far, including these."""
     alpha: float
-    """Probability that the stream ever raises an alarm although its rows are like the reference, at most."""
+    """Upper bound of the probability that the stream ever raises an alarm although its rows are like the reference."""
     log10_martingale: float
     """Evidence against no change after these rows, as a power of ten."""
     log10_highest: float
-    """The highest so far; the alarm is at `log10_threshold`, and stays."""
+    """The highest evidence so far; the alarm is at `log10_threshold`, and persists."""
     log10_threshold: float
     mean_p_value: float
-    """About 0.5 where rows are like earlier ones; lower: farther from their middle; higher: nearer."""
+    """About 0.5 if rows are like earlier ones; lower if farther from their centre; higher if nearer."""
     strangest: tuple[int, ...] = ()
-    """Rows of the batch that are farthest from the middle of the reference, farthest first."""
+    """Rows of the batch that are farthest from the centre of the reference, farthest first."""
     alarm_since: int = 0
-    """Number of the row that raised the alarm; 0 where there is none."""
+    """Number of the row that raised the alarm; 0 if there is none."""
     reason: str = ""
     notes: tuple[str, ...] = ()
 
     @property
     def needs_attention(self) -> bool:
-        """Whether someone must look."""
+        """Whether there is an alert.@@all"""
         return self.state in ("alert", "not estimable")
 
     def __str__(self) -> str:
-        """Print what the evidence is and when it would be an alarm."""
+        """Print the evidence and the threshold of the alarm."""
         if self.state == "not estimable":
             text = f"not estimable: {self.reason}"
         else:
             text = (
                 f"{self.state}: evidence of change 10^{self.log10_martingale:.1f} after {self.n_seen:,} new rows, "
                 f"highest 10^{self.log10_highest:.1f}, alarm at 10^{self.log10_threshold:.1f} (which unchanged rows "
-                f"ever reach with probability {self.alpha:g} at most); mean p {self.mean_p_value:.3f}"
+                f"ever reach with probability at most {self.alpha:g}); mean p {self.mean_p_value:.3f}"
             )
         if self.alarm_since:
             text += f"; alarm since row {self.alarm_since:,}"
@@ -63,18 +63,18 @@ class StreamVerdict(Result):
 
 @dataclass(frozen=True)
 class TwoSample(Result):
-    """Whether two samples of rows come from one distribution."""
+    """A test of whether two samples of rows come from one distribution."""
 
     test: str
     statistic: float
-    """0 for equal samples, larger is more different; of C2ST the area under the curve, 0.5 for equal ones."""
+    """0 for equal samples, and larger for different ones; for C2ST, the area under the curve, 0.5 for equal samples."""
     p_value: float
     n_reference: int
     n_window: int
     n_permutations: int
     alpha: float
     threshold: float
-    """Value that equal samples pass with probability alpha."""
+    """Value that equal samples exceed with probability alpha."""
     null_mean: float
     null: tuple[float, ...] = ()
     reason: str = ""
@@ -89,11 +89,11 @@ class TwoSample(Result):
         """Draw the null with the observed value and the threshold."""
         from shesha.charts import null_distribution
 
-        drawn = "rows dealt out at random"
+        drawn = "rows divided at random"
         return null_distribution(self.null, self.statistic, self.threshold, label=self.test, drawn=drawn, ax=ax)
 
     def __str__(self) -> str:
-        """Print the statistic beside what equal samples give."""
+        """Print the statistic with its value for equal samples."""
         if self.reason:
             return "\n".join(wrap(f"{self.test}: not estimable ({self.reason})", page_width()))
         told = "differ" if self.significant else "no difference found"

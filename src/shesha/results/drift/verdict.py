@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 State = Literal["ok", "watch", "alert", "not estimable"]
 NAN = float("nan")
 _SAID = {
-    "ok": "no change beyond what unchanged encodings show",
-    "watch": "a sign of change, short of the alarm",
+    "ok": "no change beyond that of unchanged encodings",
+    "watch": "a sign of change, but no alarm",
     "alert": "the geometry changed",
     "not estimable": "could not tell",
 }
@@ -27,71 +27,72 @@ _SAID = {
 
 @dataclass(frozen=True)
 class DriftScore(Result):
-    """One measure of how far the same inputs moved."""
+    """The drift by one measure."""
 
     measure: str
     tier: str
-    """'primary' raises the alarm, 'confirm' tells how deep the change goes, 'early' and 'local' are first signs."""
+    """'primary' raises the alarm, 'confirm' shows the extent of the change, 'early' and 'local' are early signs."""
     drift: float
-    """0 for the same geometry; NaN if the data cannot give it, and then there is a reason."""
+    """0 for the same geometry; NaN, with a reason, if it cannot be computed."""
     threshold: float
-    """Above it the score stands out at the level of the monitor."""
+    """Drift above which the score is significant at the level of the monitor."""
     p_value: float
     unchanged: float = NAN
-    """Mean drift of the re-encodings, which changed nothing; NaN without them."""
+    """Mean drift of the unchanged re-encodings; NaN without any."""
     low: float = NAN
-    """Lower limit of the drift over other rows of the same kind, where rows were resampled."""
+    """Lower limit of the drift for other rows of the same kind, if rows were resampled."""
     beyond: bool = False
-    """Whether it passes its threshold."""
+    """Whether it exceeds its threshold."""
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class Moved(Result):
-    """A row, or the mean of a class, and how far it moved among the others."""
+    """A row, or the mean of a class, and its movement relative to the others."""
 
     name: str
     movement: float
     """1 - correlation of its distances to all other rows before and after."""
     floor: float = NAN
-    """The most that any re-encoding moved it; NaN without them."""
+    """Largest movement in any re-encoding; NaN without any."""
     label: str = ""
 
 
 @dataclass(frozen=True)
 class CheckSequence(Result):
-    """Many checks in a row: evidence adds up over them."""
+    """Evidence over successive checks."""
 
     number: int
-    """Of this check, from 1."""
+    """Number of this check, from 1."""
     run_length: float
-    """Without change there is one false alarm in so many checks, on average."""
+    """Mean number of checks between false alarms."""
     e_value: float
-    """Evidence of this check against no change: 1 on average where nothing changed."""
+    """Evidence of this check against no change, 1 on average without a change."""
     shiryaev_roberts: float
-    """Evidence added up since any earlier check; the alarm is at `threshold`."""
+    """Evidence accumulated over all possible times of change; the alarm is at `threshold`."""
     cusum: float
-    """Evidence since the most suspicious earlier check, for comparison: it raises no alarm."""
+    """Evidence since the most suspicious earlier check, for comparison; it raises no alarm."""
     alarm_since: int = 0
-    """The check that raised an alarm which nobody has acknowledged; 0 where there is none."""
+    """The check that raised an unacknowledged alarm; 0 if there is none."""
     threshold: float = NAN
-    """Evidence at which the mean run length is the stated one; NaN in results of earlier versions, which took that."""
+    """Evidence at which the mean run length is the stated one; NaN in results of earlier versions, which used the
+    latter."""
 
 
 @dataclass(frozen=True)
 class DriftVerdict(Result):
-    """The same inputs encoded again, beside what unchanged encodings give."""
+    """A check of the same inputs, compared with unchanged encodings."""
 
     state: State
     scores: tuple[DriftScore, ...]
     n_rows: int
     basis: Literal["re-encodings", "row resamples"]
-    """What stands for no change."""
+    """Description of the noise floor."""
     n_nulls: int
     level: float
-    """Share of checks in which a score passes its threshold although nothing changed."""
+    """Share of checks in which a score exceeds its threshold without a change."""
     realised: float
-    """That share with these re-encodings, at most, with 95 % confidence: the threshold is itself an estimate."""
+    """Upper limit of that share with these re-encodings (95 % confidence), because the threshold is an estimate."""
     tolerance: float
     """Smaller drifts raise no alert."""
     rows: tuple[Moved, ...] = ()
@@ -103,17 +104,17 @@ class DriftVerdict(Result):
     advice: str = ""
     notes: tuple[str, ...] = ()
     reason: str = ""
-    """Why the primary score has no value."""
+    """Reason for a missing value of the primary score."""
     about: dict[str, str] = field(default_factory=dict)
-    """What was said of these encodings: revision of the model, batch size, ..."""
+    """Recorded circumstances of these encodings: revision of the model, batch size, ..."""
 
     @property
     def needs_attention(self) -> bool:
-        """Whether someone must look: an alert, or encodings that could not be judged."""
+        """Whether there is an alert, or encodings that could not be evaluated."""
         return self.state in ("alert", "not estimable")
 
     def __iter__(self) -> Iterator[DriftScore]:
-        """Go through the lines."""
+        """Iterate over the scores."""
         return iter(self.scores)
 
     def __getitem__(self, measure: str) -> DriftScore:
@@ -141,7 +142,7 @@ class DriftVerdict(Result):
     def state_in_words(self) -> str:
         """The state in words."""
         if self.state == "ok" and self.basis == "row resamples":
-            return f"no drift that is surely above the tolerance of {self.tolerance:g}"
+            return f"no drift significantly above the tolerance of {self.tolerance:g}"
         return _SAID[self.state]
 
     def _page(self) -> Page:
@@ -162,7 +163,7 @@ class DriftVerdict(Result):
         ]
 
     def __str__(self) -> str:
-        """Print the state, the scores, who moved, and what to do."""
+        """Print the state, the scores, the rows that moved, and advice."""
         lines = wrap(f"{self.state}: {self.state_in_words} ({self.n_rows:,} rows)", page_width())
         if self.reason:
             lines += wrap(self.reason, page_width(), "  ", "")
@@ -203,7 +204,7 @@ def _rates(verdict: DriftVerdict) -> str:
     if verdict.basis == "row resamples":
         return (
             f"A score is beyond its threshold if, with {100 * (1 - verdict.level):g} % confidence, its drift is above "
-            f"{verdict.tolerance:g} whichever inputs of this kind are taken. Without re-encodings the noise floor is "
+            f"{verdict.tolerance:g} for any sample of such inputs. Without re-encodings the noise floor is "
             "unknown."
         )
     rate = f"On unchanged encodings each score is beyond its threshold in {verdict.level:.3g} of checks"
@@ -233,6 +234,6 @@ def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
 
 
 def _short(text: str, most: int = 28) -> str:
-    """Keep a name of any length, with line breaks or not, in its column."""
+    """Shorten a name, without line breaks, to fit its column."""
     plain = " ".join(text.split())
     return plain if len(plain) <= most else plain[: most - 3] + "..."

@@ -13,22 +13,19 @@ if TYPE_CHECKING:
 
 _TIERS = {
     "primary": "Raises the alarm",
-    "confirm": "Measures how deep a change goes",
+    "confirm": "Measures the extent of a change",
     "early": "Shows first signs",
-    "local": "Shows changes among neighbours",
+    "local": "Detects changes of neighbours",
 }
-_BARE = "Only the canary rows are checked: a change that affects other inputs goes unnoticed."
+_BARE = "Only the canary rows are checked: a change that affects only other inputs is not detected."
 _NO_FLOOR = (
     "Without re-encodings the noise floor is unknown, so only drift above the tolerance, {:g}, counts as a change. "
-    "Give re-encodings of the same rows (`--nulls`) to see smaller changes."
+    "Pass re-encodings of the same rows (`--nulls`) to detect smaller changes."
 )
-_DRIFT = "Drift is 0 where nothing changed; for an unrelated geometry RDM drift is about 1."
-_QUESTION = (
-    "Do the same {} inputs, encoded again, have the same distances between them as in the reference, or has the model "
-    "changed?"
-)
+_DRIFT = "Drift is 0 without a change; for an unrelated geometry, RDM drift is about 1."
+_QUESTION = "Has the model changed: do the same {} inputs, encoded again, still have the distances of the reference?"
 _DRAWN, _MOST = 3.0, 1000
-"""Multiples of the threshold: where a strip ends, and from where on a multiple says nothing but 'far beyond'."""
+"""Multiples of the threshold: the end of a strip, and the multiple from which it only says 'far beyond'."""
 _PICTURE = "Each drift (dot) with its threshold (tick), on a logarithmic scale."
 _TITLES = {
     "ok": "no change found",
@@ -39,7 +36,7 @@ _TITLES = {
 
 
 def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
-    """Return the page; the sentences are those that the text has."""
+    """Return the page, with the same sentences as the text."""
     moved = {"Rows that moved most": verdict.rows, "Classes": verdict.classes}
     doubts = (*verdict.notes, _NO_FLOOR.format(verdict.tolerance) if verdict.basis == "row resamples" else "", _BARE)
     return Page(
@@ -50,21 +47,23 @@ def verdict_page(verdict: DriftVerdict, rates: str, in_a_row: str) -> Page:
         doubts=(*(Item(text) for text in doubts if text), Item(rates)),
         sections=(
             *_picture(verdict),
-            *((Section("Many checks in a row", (Text(in_a_row),)),) if in_a_row else ()),
+            *((Section("Successive checks", (Text(in_a_row),)),) if in_a_row else ()),
             *(Section(title, (_movement_part(title, rows),), _MOVED) for title, rows in moved.items() if rows),
-            Section("What the scores are for", tuple(_explanations(verdict))),
+            Section("Purpose of the scores", tuple(_explanations(verdict))),
         ),
         ran=(
             *((name, text) for name, text in sorted(verdict.about.items())),
-            ("stands for no change", f"{verdict.n_nulls:,} {verdict.basis}"),
-            ("rate of false alarms", f"{verdict.level:g}"),
+            ("noise floor", f"{verdict.n_nulls:,} {verdict.basis}"),
+            ("false alarm rate", f"{verdict.level:g}"),
             ("tolerance", f"{verdict.tolerance:g}"),
             *run_details(verdict)[1:],
         ),
     )
 
 
-_MOVED = "1 - correlation of a row's distances to all others, before and after; beside it what re-encodings do at most."
+_MOVED = (
+    "1 - correlation of a row's distances to all others, before and after; with the largest value of any re-encoding."
+)
 
 
 def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
@@ -78,14 +77,14 @@ def _answer_sentences(verdict: DriftVerdict) -> Iterator[str]:
 
 
 def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
-    """Say the drift that decides beside what unchanged encodings give, or beside the tolerance."""
+    """Compare the primary drift with unchanged encodings, or with the tolerance."""
     drift = f"{score.measure} is {score.drift:.3g}"
     if verdict.basis == "re-encodings":
         return (
-            f"{drift}, where encodings of the unchanged model give {score.unchanged:.3g} and rarely pass "
+            f"{drift}, compared with {score.unchanged:.3g} for encodings of the unchanged model, which rarely exceed "
             f"{score.threshold:.3g} (p = {score.p_value:.2g})"
         )
-    return f"{drift}, and at least {score.low:.3g} whichever inputs of this kind are taken"
+    return f"{drift}, and at least {score.low:.3g} for any sample of such inputs"
 
 
 def _scores(verdict: DriftVerdict) -> Table:
@@ -109,7 +108,7 @@ def _scores(verdict: DriftVerdict) -> Table:
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:
-    """Leave options out where the name alone tells measures apart."""
+    """Omit options if names alone distinguish measures."""
     bases = [score.measure.partition("(")[0] for score in scores]
     return {s.measure: base if bases.count(base) == 1 else s.measure for s, base in zip(scores, bases, strict=True)}
 
@@ -166,9 +165,9 @@ def _explanations(verdict: DriftVerdict) -> Iterator[Part]:
 
 _SEES = {
     "RDM drift": " 1 - rank correlation of all distances between the rows.",
-    "unbiased CKA": " 1 - alignment of the inner products between rows, in which large directions count most.",
-    "Procrustes similarity": " What is left after the best rotation: any small change of any row shows.",
-    "mutual kNN": " Share of each row's nearest neighbours that are others now.",
+    "unbiased CKA": " 1 - alignment of the inner products between rows, which is dominated by large directions.",
+    "Procrustes similarity": " The difference after the best rotation, which detects any small change of any row.",
+    "mutual kNN": " Share of each row's nearest neighbours that changed.",
 }
 
 

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OverTime(BesideNull):
-    """Agreement of the distances at every time with those at every other; the null is that of the largest of all."""
+    """Agreement of the distances between all times; the null is that of the maximum."""
 
     ALIGNED = (("times", "values"),)
 
     times: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
-    """Between halves of the trials: at times i and j."""
+    """Agreement between halves of the trials at times i and j."""
     chance: tuple[tuple[float, ...], ...]
-    """Mean of each entry in other orders."""
+    """Mean of each entry over permutations."""
     p_values: tuple[tuple[float, ...], ...]
-    """How often chance gives as much anywhere: corrected for all entries."""
+    """p-value of the largest entry, corrected for all entries."""
     observed: float
     """The largest."""
     n_trials: int
@@ -39,7 +39,7 @@ class OverTime(BesideNull):
     n_permutations: int = 0
     exchanged: str = ""
     null: tuple[float, ...] = ()
-    """The largest of all entries in each other order."""
+    """The largest entry in each permutation."""
     seed: int | None = None
     reason: str = ""
     notes: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class OverTime(BesideNull):
 
     @property
     def argmax(self) -> tuple[float, float]:
-        """Where the largest is; NaN where there is none."""
+        """Times of the largest value; NaN if there is none."""
         cells = np.array(self.values)
         if np.isnan(cells).all():
             return float("nan"), float("nan")
@@ -56,7 +56,7 @@ class OverTime(BesideNull):
 
     @property
     def significant(self) -> bool:
-        """Whether any entry is above what chance rarely gives anywhere."""
+        """Return whether any entry is above the threshold of the maximum."""
         return reaches_level(self.p_value, self.alpha)
 
     def to_frame(self) -> pd.DataFrame:
@@ -86,7 +86,7 @@ class OverTime(BesideNull):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values, with frames around those that chance rarely gives anywhere."""
+        """Draw the values, with frames around those above the threshold of the maximum."""
         from shesha.charts import frame_cell, heat_map
 
         names = [f"{time:g}" for time in self.times]
@@ -98,7 +98,7 @@ class OverTime(BesideNull):
         return ax
 
     def __str__(self) -> str:
-        """Print the largest, what chance gives, and how much of the table is above it."""
+        """Print the largest value, its chance level, and the share of the table above it."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
@@ -110,8 +110,8 @@ class OverTime(BesideNull):
                 f"({self.n_permutations} {'orders' if self.exchanged == 'all rows' else self.exchanged})"
             )
             lines.append(
-                f"  {n_above} of {len(self.times) ** 2} entries above {self.threshold:.4f}, which chance rarely "
-                "reaches anywhere"
+                f"  {n_above} of {len(self.times) ** 2} entries above {self.threshold:.4f}, the chance "
+                "threshold of the maximum"
             )
         lines.append(f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons, {self.n_conditions} conditions")
         lines += [f"  note: {text}" for text in self.notes]

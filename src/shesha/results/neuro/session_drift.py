@@ -22,32 +22,32 @@ class SessionPart(BesideNull):
 
     name: str
     between: float
-    """Between half of the trials of one session and half of those of the other."""
+    """Agreement between halves of the trials of the two sessions."""
     within: float
-    """Between halves of the trials of a session, the mean of both: what noise alone leaves."""
+    """Mean agreement between halves of the trials within each session: the limit set by noise."""
 
     @property
     def change(self) -> float:
-        """Agreement within less that between: what noise does not explain."""
+        """Agreement within minus between sessions: the change that noise does not explain."""
         return self.within - self.between
 
 
 @dataclass(frozen=True)
 class SessionPair(Result):
-    """Two sessions: how many neurons and conditions they share, and in what they agree."""
+    """Two sessions: their common neurons and conditions, and their agreement."""
 
     first: str
     second: str
     n_shared: int
-    """Neurons that both have; the null is drawn with as many."""
+    """Number of common neurons; the null uses as many."""
     n_conditions: int
-    """Conditions that both have."""
+    """Number of common conditions."""
     parts: tuple[SessionPart, ...] = ()
     reason: str = ""
-    """Why there are no numbers."""
+    """Reason for missing numbers."""
 
     def __iter__(self) -> Iterator[SessionPart]:
-        """Go through the lines."""
+        """Iterate over the pairs of sessions."""
         return iter(self.parts)
 
     def __getitem__(self, name: str) -> SessionPart:
@@ -92,10 +92,10 @@ class SessionDrift(Result):
         for kind in kinds:
             values = [pair[kind].change for pair in shown]
             series[kind] = Series(values, values, values)
-        return intervals(names, series, label="agreement within less between", joined=False, ax=ax)
+        return intervals(names, series, label="agreement within minus between", joined=False, ax=ax)
 
     def __str__(self) -> str:
-        """Print one table per part."""
+        """Print one table for each kind of agreement."""
         width, known = page_width(), [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in known]
         lines: list[str] = []
@@ -121,9 +121,9 @@ class SessionDrift(Result):
 
 
 GAIN_NOTE = (
-    "Geometry responds to gains that differ between neurons: cosine distances weigh neurons by their rates, so it "
-    "changes although every neuron keeps its tuning. Where rate differs between sessions too, a change of geometry is "
-    "no evidence of new tuning."
+    "Gains that differ between neurons change the geometry even if every neuron keeps its tuning, because cosine "
+    "distances weight neurons by their rates. If rates differ between sessions too, a change of geometry is no "
+    "evidence of new tuning."
 )
 _HEADS = (("between", "between"), ("within", "within"), ("change", "change"), ("chance", "null_mean"))
 

@@ -35,7 +35,7 @@ class AreaLine(Result):
     n_conditions: int
     n_neurons: int
     n_silent: int
-    """Neurons that never respond."""
+    """Number of neurons that never respond."""
     rate: float
     """Mean response per neuron and trial."""
     scores: dict[str, AreaScore] = field(default_factory=dict)
@@ -48,18 +48,18 @@ class GroupMean(Result):
     mean: float
     low: float
     high: float
-    """Ends of the interval of the mean; NaN where there is a single animal or session."""
+    """Limits of the interval of the mean; NaN for a single animal or session."""
     chance: float
     """Mean of the chance levels."""
     n: int
-    """Areas and sessions with a value."""
+    """Number of areas and sessions with a value."""
     n_beyond: int
-    """Of these, how many chance rarely gives (uncorrected)."""
+    """Number of these that are above chance (uncorrected)."""
 
 
 @dataclass(frozen=True)
 class Group(Result):
-    """Areas that belong together."""
+    """A group of areas."""
 
     name: str
     n: int
@@ -71,21 +71,21 @@ class Group(Result):
 
 @dataclass(frozen=True)
 class SessionTable(Result):
-    """Scores of areas in sessions (`lines`) and of groups of them (`groups`), the highest first."""
+    """Scores of areas in sessions (`lines`) and of groups of areas (`groups`), the highest first."""
 
     lines: tuple[AreaLine, ...]
     groups: tuple[Group, ...]
     excluded: tuple[tuple[str, str, str], ...]
-    """Session, area ('' for all of it) and reason of what was left out."""
+    """Session, area ('' for all areas) and reason of everything that was left out."""
     by: str
     interval: str
-    """What the intervals are over: 'animal' or 'session'."""
+    """Unit of the intervals: 'animal' or 'session'."""
     confidence: float
     scores: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Group]:
-        """Go through the lines."""
+        """Iterate over the areas."""
         return iter(self.groups)
 
     def __getitem__(self, name: str) -> Group:
@@ -96,7 +96,7 @@ class SessionTable(Result):
         return known[name]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per area and session; scores, and their chance level and p-value beside them."""
+        """Return one row per area and session, with scores, chance levels and p-values."""
         import pandas as pd
 
         own = ("session", "animal", "area", "group", "n_trials", "n_conditions", "n_neurons", "n_silent", "rate")
@@ -161,7 +161,7 @@ class SessionTable(Result):
         return intervals(names, series, label=name.replace("_", " "), joined=False, ax=ax)
 
     def __str__(self) -> str:
-        """Print one row per group: each score with its interval, chance, and how many areas are beyond it."""
+        """Print one row per group: each score with its interval, its chance level, and the number of areas above it."""
         width = page_width()
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
@@ -175,7 +175,7 @@ class SessionTable(Result):
         groups += [self._columns(name) for name in self.scores]
         lines += table(names, groups, width) if names else []
         if any(one.low != one.low for group in self.groups for one in group.means.values()):
-            lines += wrap(f"no interval where a group has a single {self.interval}", width)
+            lines += wrap(f"no interval for groups with a single {self.interval}", width)
         return "\n".join([*lines, *self._exclusion_lines(width)])
 
     def _columns(self, name: str) -> list[Column]:
@@ -209,17 +209,17 @@ def _format_interval(group: GroupMean) -> str:
 
 @dataclass(frozen=True)
 class Association(Result):
-    """Rank correlation of two columns of a table of sessions, whose lines come in clusters."""
+    """Rank correlation of two columns of a table of sessions with clustered lines."""
 
     first: str
     second: str
     given: tuple[str, ...]
-    """Columns that are taken out of both."""
+    """Columns that are controlled for."""
     value: float
     low: float
     high: float
     p_value: float
-    """That of Student's t over clusters; independent lines would have `naive_p`."""
+    """p-value from Student's t over clusters; for independent lines it would be `naive_p`."""
     naive_p: float
     n: int
     n_clusters: int
@@ -231,7 +231,7 @@ class Association(Result):
         given = f" given {' and '.join(self.given)}" if self.given else ""
         text = (
             f"{self.first} and {self.second}{given}: {self.value:+.3f} [{self.low:+.2f}, {self.high:+.2f}], "
-            f"p = {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; as if independent, "
+            f"p = {self.p_value:.2g} over {self.n_clusters} {self.clusters}s ({self.n} lines; if independent, "
             f"p = {self.naive_p:.2g})"
         )
         return "\n".join(wrap(text, page_width()))

@@ -18,23 +18,23 @@ _SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
 
 @dataclass(frozen=True)
 class TrialScore(NullSummary):
-    """A score of trials with its distribution over orders of the trials: `exchanged` says which orders."""
+    """A score of trials with its distribution over permutations of the trials, which `exchanged` describes."""
 
     name: str
     observed: float
     closer: str
-    """Which values chance rarely gives where something is there: 'higher', 'lower' or 'either'."""
+    """Direction of an effect: 'higher', 'lower' or 'either'."""
     n_trials: int
     n_neurons: int
     n_conditions: int = 0
-    """Conditions that have a part in the score; 0 for a score without conditions."""
+    """Number of conditions in the score; 0 for a score without conditions."""
     alpha: float = 0.05
     n_permutations: int = 0
     exchanged: str = "all rows"
     null: tuple[float, ...] = ()
     seed: int | None = None
     reason: str = ""
-    """Why there is no score."""
+    """Reason for a missing score."""
     notes: tuple[str, ...] = ()
     further: dict[str, float] = field(default_factory=dict)
     """Other numbers of the same trials, by name."""
@@ -42,7 +42,7 @@ class TrialScore(NullSummary):
 
     @property
     def significant(self) -> bool:
-        """Whether chance rarely gives such a score, at the level alpha."""
+        """Return whether the score is significant at the level alpha."""
         return reaches_level(self.p_value, self.alpha)
 
     @property
@@ -66,7 +66,7 @@ class TrialScore(NullSummary):
         )
 
     def __str__(self) -> str:
-        """Print the score, what chance gives, and what was used."""
+        """Print the score, its chance level, and the data."""
         if self.observed != self.observed:
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
@@ -80,7 +80,7 @@ class TrialScore(NullSummary):
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
-            lines.append(f"  {self.n_lost} orders gave no score and count as extreme")
+            lines.append(f"  {self.n_lost} permutations gave no score and count as extreme")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 
@@ -93,12 +93,12 @@ def _score_sentence(score: TrialScore) -> str:
 
 @dataclass(frozen=True)
 class Tertiles(Result):
-    """How much the mean response changes between the thirds of a session."""
+    """Changes of the mean response between the thirds of a session."""
 
     early_middle: TrialScore
     middle_late: TrialScore
     difference: TrialScore
-    """First less second: positive where the change comes late."""
+    """First minus second: positive if the change occurs late."""
 
     @property
     def gradual(self) -> bool:

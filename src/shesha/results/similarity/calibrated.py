@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Calibrated(NullSummary):
-    """A similarity with its distribution when the rows are matched at random."""
+    """A similarity with its distribution under random matching of the rows."""
 
     measure: str
     closer: str
@@ -28,15 +28,15 @@ class Calibrated(NullSummary):
     n_permutations: int
     n_rows: int
     exchanged: str = "all rows"
-    """Which rows may take each other's place under the null."""
+    """Rows that are exchangeable under the null."""
     null: tuple[float, ...] = ()
     seed: int | None = None
     interrupted: bool = False
     reason: str = ""
-    """Why there is no score."""
+    """Reason for a missing score."""
     options: dict[str, Any] = field(default_factory=dict)
     doubts: Doubts | None = None
-    """What could be wrong with the conclusion, where it was looked for."""
+    """Possible problems of the conclusion, if they were checked."""
 
     @property
     def significant(self) -> bool:
@@ -58,7 +58,7 @@ class Calibrated(NullSummary):
         return null_distribution(self.null, self.observed, self.threshold, label=label, ax=ax)
 
     def __str__(self) -> str:
-        """Print the score, its chance level and what is left of it."""
+        """Print the score, its chance level and the calibrated score."""
         if self.observed != self.observed:
             return f"{self.measure}: not estimable ({self.reason})"
         beyond = "above" if self.significant else "not above"
@@ -71,6 +71,6 @@ class Calibrated(NullSummary):
         if self.n_lost:
             lines.append(f"  {self.n_lost} draws gave no score and count as at least as close")
         if self.interrupted:
-            lines.append("  interrupted: fewer permutations than asked for")
+            lines.append("  interrupted: fewer permutations than requested")
         lines += [f"  ! {line}" for line in str(self.doubts).split("\n")] if self.doubts else []
         return "\n".join(lines)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CalibratedLayers(BesideNull):
-    """What is reported of a grid of layers, beside the same of grids with rows matched at random."""
+    """The summary of a grid of layers, compared with grids of randomly matched rows."""
 
     ALIGNED = (("rows", "grid"),)
 
@@ -30,7 +30,7 @@ class CalibratedLayers(BesideNull):
     grid: tuple[tuple[float, ...], ...]
     """Observed scores, one line per layer of the first model."""
     entry_p_values: tuple[tuple[float, ...], ...]
-    """p-value of each pair on its own. Not the answer where the best pair was looked for: many pairs are tested."""
+    """p-value of each pair by itself, which is not valid for the best pair, because many pairs are tested."""
     best: tuple[str, str]
     """The closest pair of layers."""
     observed: float
@@ -47,9 +47,9 @@ class CalibratedLayers(BesideNull):
     interrupted: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     family: str = ""
-    """The family of the measure, as its mark says."""
+    """The family of the measure, from its mark."""
     doubts: Doubts | None = None
-    """What could be wrong with the closest pair; None in results that were saved without."""
+    """Possible problems with the closest pair; None in results that were saved without them."""
 
     @property
     def significant(self) -> bool:
@@ -117,13 +117,13 @@ class CalibratedLayers(BesideNull):
             "",
             self.matrix().to_string(float_format="%.3g"),
             "",
-            "Entry-wise p-values (`entry_p_values`) answer for a pair named beforehand only: the best of many",
+            "Entry-wise p-values (`entry_p_values`) are valid only for a pair chosen in advance: the best of many",
             "pairs is above its own chance far too often.",
         ]
         if self.n_lost:
             lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
         if self.interrupted:
-            lines.append("Interrupted: fewer permutations than asked for.")
+            lines.append("Interrupted: fewer permutations than requested.")
         if self.doubts:
             lines += [
                 "",

@@ -24,18 +24,18 @@ class CalibratedMany(Result):
     holm: tuple[float, ...]
     benjamini_hochberg: tuple[float, ...]
     correction: str
-    """Which of the two decides."""
+    """The correction that determines significance."""
     seed: int | None = None
     interrupted: bool = False
-    """Whether pairs are missing, and the last has fewer permutations than asked for."""
+    """Whether pairs are missing and the last has fewer permutations than requested."""
 
     @property
     def corrected_p_values(self) -> tuple[float, ...]:
-        """The corrected p-values that decide."""
+        """The corrected p-values that determine significance."""
         return self.holm if self.correction == "holm" else self.benjamini_hochberg
 
     def __iter__(self) -> Iterator[Calibrated]:
-        """Go through the lines."""
+        """Iterate over the results."""
         return iter(self.results)
 
     def __getitem__(self, pair: str) -> Calibrated:
@@ -69,7 +69,7 @@ class CalibratedMany(Result):
     def __str__(self) -> str:
         """Print the table."""
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
-        head = f"{self.results[0].measure} ({self.results[0].closer} is closer), {self.correction} decides"
+        head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
         why = [f"{name}: {one.reason}" for name, one in zip(self.pairs, self.results, strict=True) if one.reason]
         end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []

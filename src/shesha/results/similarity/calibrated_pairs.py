@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
 
 CALIBRATED_PAIRS_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance rarely "
-    "passes and 1 at the best value (where there is none: the excess). Corrected p allows for the number of pairs of "
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the chance threshold and 1 at "
+    "the best value (without a best value, it is the excess). Corrected p allows for the number of pairs of "
     "one measure, not for the number of measures."
 )
 _MOST_LINES = 60
-"""Of more pairs those with the smallest p-values are printed."""
+"""Maximum number of printed pairs; of more, those with the smallest p-values."""
 
 
 def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
-    """Print a line per pair of one measure, and how many are above chance."""
+    """Return one line per pair for a measure, and the number of pairs above chance."""
     width = page_width()
     pairs = choose_printed_pairs(result, measure)
     closer = pairs[0].score.closer
@@ -43,7 +43,7 @@ def measure_table(result: PairwiseComparison, measure: str) -> Table:
 
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
-    """Say how many pairs of a measure are above chance."""
+    """Return the number of pairs of a measure above chance, in words."""
     tested = [one.score for one in select_pairs(result, measure) if one.score.has_null]
     above = sum(reaches_level(one.corrected_p_value, result.alpha) for one in tested)
     if not tested:
@@ -54,7 +54,7 @@ def significance_sentence(result: PairwiseComparison, measure: str) -> str:
 
 
 def pair_metrics(result: PairwiseComparison) -> list[Metric]:
-    """Return the values with their null, for the head of a card: those of the first of each pair."""
+    """Return the values with their nulls for the header of a card: those of the first of each pair."""
     return [
         Metric(
             pair.first,
@@ -77,7 +77,7 @@ def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
 
 
 def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
-    """Return as many pairs as a page holds: all of few, those furthest from chance of many."""
+    """Return the pairs for a page: all if they are few, otherwise those farthest from chance."""
     pairs = select_pairs(result, measure)
     if len(pairs) <= _MOST_LINES:
         return pairs
@@ -101,7 +101,7 @@ def _columns(pairs: list[PairScore]) -> list[Column]:
 
 
 def note_lines() -> list[str]:
-    """Print what the columns mean."""
+    """Return an explanation of the columns."""
     return wrap(CALIBRATED_PAIRS_NOTE, page_width(), hanging="")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MANY = 8
-"""Of so many numbers some are to be read first."""
+"""Number of scores from which the text names those to read first."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Score(BesideNull, BesideRepeats):
     measure: str
     family: str
     value: float
-    """NaN if the data cannot give it; then there is a reason."""
+    """NaN, with a reason, if it cannot be computed."""
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
     low: float
@@ -37,34 +37,34 @@ class Score(BesideNull, BesideRepeats):
     high: float
     """Largest possible value."""
     seconds: float = 0.0
-    """Time to compare, with its share of the time for views that other measures use as well."""
+    """Time for the comparison, with a share of the time for common views."""
     reason: str = ""
     interval_low: float = float("nan")
-    """Where other rows could have put the value."""
+    """Interval of the value for other rows."""
     interval_high: float = float("nan")
     note: str = ""
-    """What could not be added to the value."""
+    """Note on parts that could not be computed."""
     corrected_p_value: float = field(default=float("nan"), kw_only=True)
     """The p-value, corrected for the other measures of a pair, or for the other pairs of a measure."""
     held_out: float | None = field(default=None, kw_only=True)
-    """The value on rows that did not fit the measure's map; None where it fits none, or nobody asked."""
+    """The value on held-out rows; None if the measure fits no map, or it was not requested."""
     expected: float = field(default=float("nan"), kw_only=True)
-    """Mean value over all matchings of the rows, where a closed form is known: what chance gives."""
+    """Chance level: mean over all matchings of the rows, if there is a closed form."""
     sampling_error: float | None = field(default=None, kw_only=True)
-    """Monte-Carlo standard error of a value from sampled rows or pairs; None where the value is that of all."""
+    """Monte Carlo standard error of a value from sampled rows or pairs; None if the value is exact."""
     sampling_low: float | None = field(default=None, kw_only=True)
-    """Where the value of all rows lies, as far as the sample tells."""
+    """Interval of the exact value, from the sample."""
     sampling_high: float | None = field(default=None, kw_only=True)
     aliases: ClassVar[tuple[str, ...]] = ("calibrated",)
 
     @property
     def observed(self) -> float:
-        """The value, by the name that every number with a null has."""
+        """The value, under the name that results with a null share."""
         return self.value
 
     @property
     def calibrated(self) -> float:
-        """The score beside the null: 0 at the threshold, 1 at the best value."""
+        """The calibrated score: 0 at the threshold, 1 at the best value."""
         return self.score
 
     @property
@@ -79,11 +79,11 @@ class Score(BesideNull, BesideRepeats):
 
     @property
     def deciding_p_value(self) -> float:
-        """The corrected p-value, or the p-value where it stands alone."""
+        """The corrected p-value, or the p-value if there is no correction."""
         return self.corrected_p_value if self.corrected_p_value == self.corrected_p_value else self.p_value
 
     def __str__(self) -> str:
-        """Print the value and which way is closer."""
+        """Print the value and its direction."""
         if not self.has_value:
             return f"{self.measure}: not estimable ({self.reason})"
         return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {format_range(self.low, self.high)})"
@@ -105,9 +105,9 @@ class Comparison(Result):
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
-    """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    """Rows that are exchangeable under the null; empty without calibration."""
     doubts: Doubts | None = None
-    """What could be wrong with the conclusion; of fewer than five measures, what sums over rows can tell."""
+    """Possible problems of the conclusion; with fewer than five measures, only those that sums over rows reveal."""
     folds: int | None = None
     """Folds of the held-out values, if any."""
 
@@ -120,7 +120,7 @@ class Comparison(Result):
         raise KeyError(f"measure must be one of {', '.join(s.measure for s in self.scores)}, got {measure!r}")
 
     def __iter__(self) -> Iterator[Score]:
-        """Go through the scores, one per measure."""
+        """Iterate over the scores, one per measure."""
         return iter(self.scores)
 
     def sentence(self) -> str:
@@ -146,7 +146,7 @@ class Comparison(Result):
         return comparison_metrics(self)
 
     def __str__(self) -> str:
-        """Print a table that says for each number which way is closer, then what has no number and why."""
+        """Print a table of the numbers with their directions, then missing values with reasons."""
         found = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]
         lines = [f"{self.first} ({_format_shape(self.shapes[0])}) and {self.second} ({_format_shape(self.shapes[1])})"]
@@ -175,31 +175,32 @@ class Comparison(Result):
 
 
 def _reading_advice(scores: list[Score]) -> list[str]:
-    """Say where to begin among many numbers."""
+    """Return advice on which of many numbers to read first."""
     there = [f"{name} ({sees})" for name, sees in RECOMMENDED.items() if name in {score.measure for score in scores}]
     if len(scores) <= _MANY or not there:
         return []
-    return [f"Read first: {', '.join(there)}; the others tell how far an answer depends on what is measured."]
+    return [f"Read first: {', '.join(there)}; the others show how far the answer depends on the measure."]
 
 
 _NOTE = (
-    "Values are raw. By chance: the mean over all matchings of the rows, where a formula gives it; elsewhere it is "
-    "rarely 0, and grows with the numbers of features. "
-    "`shesha measures NAME` tells what a measure sees and where it misleads."
+    "Values are raw. By chance: the mean over all matchings of the rows, if there is a formula; for other measures "
+    "it is rarely 0, and grows with the number of features. "
+    "`shesha measures NAME` explains what a measure responds to and when it misleads."
 )
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the threshold that chance "
-    "rarely passes and 1 at the best value (where there is none: the excess). Many measures are many tests, so some p "
-    "is often small by chance. Corrected p allows for their number: read it unless you named one measure beforehand. "
-    "Measures that do not look at which row is which have no such null."
+    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the chance threshold and 1 at "
+    "the best value (without a best value, it is the excess). Many measures are many tests, so some p "
+    "is often small by chance. Corrected p allows for their number: use it unless you chose one measure in advance. "
+    "Measures that do not depend on the matching of rows have no such null."
 )
 
 
 _REPEATS_NOTE = (
-    "With single repeats the truth itself would score between the two ends of the ceiling, on average. Corrected",
-    "is the value over repeats divided by the roots of the reliabilities: what it would be about without noise.",
+    "With single repeats, the true model itself would score between the two ends of the ceiling, on average. Corrected",
+    "is the value over repeats divided by the square roots of the reliabilities: an estimate of the value without "
+    "noise.",
 )
 
 
@@ -257,7 +258,7 @@ def _calibrated_table(scores: list[Score]) -> list[str]:
 
 
 def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
-    """Say each remark once, of all the measures that it is made of."""
+    """Return each note once, with all its measures."""
     measures: dict[str, list[str]] = {}
     for measure, remark in remarks:
         measures.setdefault(remark, []).append(measure)
@@ -285,7 +286,7 @@ def _format_shape(shape: tuple[int, ...]) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a measure's name as lookup compares it."""
+    """Return a measure's name in the form used for look-up."""
     base, bracket, options = kinds.text(name, "measure").lower().partition("(")
     # Among options signs count: 1e-16 is not 1e16.
     return "".join(c for c in base if c.isalnum()) + bracket + "".join(c for c in options if not c.isspace())

@@ -26,14 +26,14 @@ class Member(Result):
     distance: float
     """Procrustes distance to the mean shape of the others, 0 to the root of 2."""
     low: float
-    """Lower end of the interval: where other rows of the same kind could have put the distance."""
+    """Lower end of the interval of the distance, for other rows of the same kind."""
     high: float
     distance_to_all: float
-    """To the mean shape of all, of which it is part: never farther than it should be."""
+    """Distance to the mean shape of all, which is too small because that mean includes it."""
     p_value: float
-    """That the distance is one of the others' kind (one-sided Grubbs test)."""
+    """p-value of the distance among those of the others (one-sided Grubbs test)."""
     corrected_p_value: float
-    """Corrected for the number of representations (Holm)."""
+    """p-value corrected for the number of representations (Holm)."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Consensus(Result):
     members: tuple[Member, ...]
     """The nearest first."""
     spread: float
-    """Root of the mean squared distance to the mean shape of all."""
+    """Root mean squared distance to the mean shape of all."""
     n_rows: int
     n_features: int
-    """Columns of the mean shape: those of the widest."""
+    """Number of columns of the mean shape: those of the widest representation."""
     scale: bool
     """Whether sizes were removed."""
     alpha: float = 0.05
@@ -57,7 +57,7 @@ class Consensus(Result):
     seed: int | None = None
 
     def __iter__(self) -> Iterator[Member]:
-        """Go through the representations, the nearest first."""
+        """Iterate over the representations, the nearest first."""
         return iter(self.members)
 
     def __getitem__(self, name: str) -> Member:
@@ -69,11 +69,11 @@ class Consensus(Result):
 
     @property
     def outlying(self) -> tuple[str, ...]:
-        """Representations that lie significantly farther from the others than these from each other."""
+        """Representations whose distance to the others is significantly larger than theirs."""
         return tuple(one.name for one in self.members if reaches_level(one.corrected_p_value, self.alpha))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per representation, the nearest first."""
+        """Return one line per representation, the nearest first."""
         import pandas as pd
 
         return pd.DataFrame([{**one.to_dict(), "outlying": one.name in self.outlying} for one in self.members])
@@ -94,11 +94,11 @@ class Consensus(Result):
 
     @property
     def headline(self) -> str:
-        """Which representations lie apart, and which is nearest to all others."""
+        """The outliers, and the representation that is nearest to all others."""
         first, outlying = self.members[0], self.outlying
         near = f"{first.name} is nearest to the others ({first.distance:.3f})"
         if not outlying:
-            return f"No representation lies apart: {near}."
+            return f"No representation is an outlier: {near}."
         verb = "lies" if len(outlying) == 1 else "lie"
         return f"{', '.join(outlying)} {verb} apart from the other shapes; {near}."
 
@@ -112,7 +112,7 @@ class Consensus(Result):
         names = tuple(one.name for one in self.members)
         return Page(
             title="Consensus of representations",
-            question="Which shape do the representations share, how far is each from it, and which lie apart?",
+            question="What shape do the representations share, how far is each from it, and which are outliers?",
             answer=(self.headline, f"Spread around the mean shape: {self.spread:.3f}."),
             numbers=(Table(names, (cells,), "Distance to the mean shape of the others", "representation"),),
             doubts=tuple(Item(note) for note in self.notes),
@@ -121,7 +121,7 @@ class Consensus(Result):
         )
 
     def __str__(self) -> str:
-        """Print the answer and a line per representation."""
+        """Print the answer and one line per representation."""
         width = page_width()
         rows = [["representation", "distance", "interval", "to all", "corrected p"]]
         rows += [
@@ -133,7 +133,7 @@ class Consensus(Result):
         ]
         text = [*wrap(self.headline, width, hanging=""), "", *columns(rows, "<><>>", indent="  "), ""]
         text += wrap(
-            f"Distance: to the mean shape of the others, 0 (equal up to rotation) to 1.414; intervals at "
+            "Distance is to the mean shape of the others, from 0 (equal up to rotation) to 1.414; intervals at "
             f"{self.confidence:.0%}. Spread around the mean of all {self.spread:.3f}. {self.n_rows:,} rows.",
             width,
             hanging="",

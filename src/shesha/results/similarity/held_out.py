@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
 
 _NOTE = (
-    "Held out: the map is fitted on the rows outside of each fold and judged on those inside. All rows: it is judged "
-    "on the rows that fitted it, so it looks closer than it is."
+    "Held out: the map is fitted on the rows outside of each fold and evaluated on those inside. All rows: it is "
+    "evaluated on the rows that fitted it, so it looks closer than it is."
 )
 
 
 def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
-    """Return a table of values on all rows and held out; nothing where nobody asked."""
+    """Return a table of values on all rows and held out; nothing if not requested."""
     found = [one for one in scores if one.held_out is not None]
     if not found:
         return []
@@ -27,7 +27,7 @@ def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
 
 
 def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
-    """Return the section of a page; nothing where nobody asked."""
+    """Return the section of a page; nothing if not requested."""
     found = [one for one in scores if one.held_out is not None]
     if not found:
         return ()

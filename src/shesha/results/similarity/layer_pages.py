@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import LayerComparison
 
 _BEST_OF_MANY = Text(
-    "The closest of many pairs is close by chance alone: the p-value of the largest answers for it, not that of its "
-    "cell."
+    "The closest of many pairs is close by chance alone: use the p-value of the maximum, not that of its cell."
 )
 
 
@@ -31,21 +30,21 @@ def layers_page(result: LayerComparison) -> Page:
     )
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
-        question="Which layers of one model match which of the other?",
+        question="Which layers of the two models match?",
         answer=(told,),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
         doubts=(_BEST_OF_MANY, NO_CHANCE),
-        sections=(Section("What the measure looks at", tuple(measures_explained([result.scores[0].score]))),),
+        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),
     )
 
 
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
-    """Return the page of a grid of layers, whose best is beside the best of chance."""
+    """Return the page of a grid of layers, with its maximum compared with chance."""
     at = (result.rows.index(result.best[0]), result.columns.index(result.best[1]))
     beyond = "above" if result.significant else "not above"
     p_values = HeatMap(
-        "p of each pair, had it been named beforehand",
+        "p of each pair, valid if it was chosen in advance",
         result.rows,
         result.columns,
         result.entry_p_values,
@@ -55,17 +54,17 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         "Smaller is darker.",
     )
     says = Explained(
-        result.aggregate, "What is reported of the grid, beside the same of grids whose rows are matched at random.",
+        result.aggregate, "The summary of the grid, compared with grids of randomly matched rows.",
         "calibration.md",
     )  # fmt: skip
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
-        question="Do the two models have layers that match, beyond the best match that chance gives?",
+        question="Do the two models have matching layers, beyond the best match by chance?",
         answer=(
             f"The {result.aggregate.replace('_', ' ')} of {result.measure} over the grid is {result.observed:.3g}, "
             f"{beyond} chance (p = {result.p_value:.2g}).",
-            f"Closest: {result.best[0]} and {result.best[1]}. Rows matched at random give {result.null_mean:.3g} +- "
-            f"{result.null_sd:.2g}, and rarely pass {result.threshold:.3g}; calibrated {result.score:.3g}.",
+            f"Closest: {result.best[0]} and {result.best[1]}. Randomly matched rows have {result.null_mean:.3g} +- "
+            f"{result.null_sd:.2g}, and rarely exceed {result.threshold:.3g}; calibrated {result.score:.3g}.",
         ),
         numbers=(HeatMap(result.measure, result.rows, result.columns, result.grid, result.closer, at),),
         doubts=(
@@ -75,7 +74,7 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
         ),
         sections=(
             Section("The null", _null(result)),
-            Section("Every pair on its own", (p_values,), str(_BEST_OF_MANY.text)),
+            Section("Every single pair", (p_values,), str(_BEST_OF_MANY.text)),
             Section("What the numbers mean", (says, measure_explained(result.measure, result.family, result.closer))),
         ),
         ran=run_details(result, {"n_rows": result.n_rows, "aggregate": result.aggregate}),
@@ -85,6 +84,6 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
 def _null(result: CalibratedLayers) -> tuple[Part, ...]:
     from shesha.charts import null_distribution
 
-    shows = f"What is reported of {len(result.null)} grids whose rows were matched at random, and of the grid itself."
+    shows = f"The summary of {len(result.null)} grids of randomly matched rows, and that of the grid itself."
     label = f"{result.aggregate} of {result.measure}"
     return (Drawing(shows, lambda: null_distribution(result.null, result.observed, result.threshold, label=label)),)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankedLayer(Result):
-    """One of the layers that were looked through."""
+    """One layer of the ranking."""
 
     name: str
     rank: int
@@ -26,37 +26,37 @@ class RankedLayer(Result):
     ci_low: float
     ci_high: float
     chance: float
-    """What shuffled labels give this layer on average."""
+    """Mean of this layer under shuffled labels."""
     p_value: float
-    """Of this layer had it been named beforehand; not the answer where the best was looked for."""
+    """p-value of this layer, valid if it was chosen in advance, not for the best layer."""
     p_best: float
     """(1 + shuffles whose best layer is as good) / (shuffles + 1)."""
     behind: float
-    """How far it is behind the best."""
+    """Difference from the best layer."""
     behind_low: float
     behind_high: float
     accuracy: float
     max_drop: float
     strength: float
-    """Strength that flips half of the rows, in mean lengths of a row of this layer."""
+    """Strength at which half of the rows flip, in mean lengths of a row of this layer."""
     norm: float
     n_features: int
 
     @property
     def is_tied(self) -> bool:
-        """Whether it may be as good as the best: the interval of the difference holds 0."""
+        """Whether it may be as good as the best: the interval of the difference contains 0."""
         return self.behind_low <= 0
 
 
 @dataclass(frozen=True)
 class LayerRanking(Result):
-    """Layers from the best to the worst, and the best beside the best that shuffled labels give."""
+    """Layers from best to worst, and the best compared with the best under shuffled labels."""
 
     by: str
     layers: tuple[RankedLayer, ...]
-    """In the order given."""
+    """Layers in the given order."""
     best: NullSummary
-    """The largest value of any layer beside the largest under each shuffle."""
+    """The largest value of any layer, compared with the largest under each shuffle."""
     level: float
     null: tuple[float, ...]
     """The largest value of any layer under each shuffle."""
@@ -81,20 +81,20 @@ class LayerRanking(Result):
 
     @property
     def tied_names(self) -> tuple[str, ...]:
-        """The best layer and those that may be as good."""
+        """The best layer, and those that may be as good."""
         return tuple(one.name for one in self.layers_best_first if one.is_tied)
 
     @property
     def significant(self) -> bool:
-        """Whether the best layer is better than the best that shuffled labels give."""
+        """Return whether the best layer is better than the best under shuffled labels."""
         return reaches_level(self.best.p_value, self.level)
 
     def __iter__(self) -> Iterator[RankedLayer]:
-        """Go through the lines."""
+        """Iterate over the layers."""
         return iter(self.layers)
 
     def __getitem__(self, name: str) -> RankedLayer:
-        """Return what was found of one layer."""
+        """Return the result of one layer."""
         known = {one.name: one for one in self.layers}
         if str(name) not in known:
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
@@ -108,7 +108,7 @@ class LayerRanking(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw every layer with its interval, the chance of each, and the line that chance's best rarely passes."""
+        """Draw every layer with its interval and chance level, and the threshold of the best by chance."""
         from shesha.charts import Series, chance_band, intervals
 
         series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))
@@ -134,7 +134,7 @@ class LayerRanking(Result):
                 f"best: {self.winner}, {beyond} the best of {len(self.layers)} layers under shuffled labels "
                 f"({self.best.null_mean:.3f} on average, threshold {self.best.threshold:.3f}, "
                 f"p = {self.best.p_value:.2g})",
-                f"chance: {self.exchanged} shuffled {self.n_draws} times, the same way in all layers",
+                f"chance: {self.exchanged} shuffled {self.n_draws} times, in the same way in all layers",
                 *(f"note: {note}" for note in self.notes),
             ]
         )

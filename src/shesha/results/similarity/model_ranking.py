@@ -19,26 +19,26 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class RankedModel(Result):
-    """One model: how close it comes to the data, and which places it may have."""
+    """One model: its similarity to the data, and its range of ranks."""
 
     name: str
     value: float
     """Mean over subjects (or repeats); with one, the value itself."""
     low: float
-    """Lower end of the interval over new rows and new subjects; NaN where there is none."""
+    """Lower end of the interval for new rows and new subjects; NaN if there is none."""
     high: float
     rank_low: int
-    """One more than the models that are significantly better."""
+    """One plus the number of models that are significantly better."""
     rank_high: int
-    """The number of models less those that are significantly worse."""
+    """The number of models minus those that are significantly worse."""
     p_value: float = NAN
-    """Against chance: the model's rows permuted."""
+    """p-value against chance, from permuted rows of the model."""
     corrected_p_value: float = NAN
-    """The same, corrected for the number of models (step-down maximum)."""
+    """p-value against chance, corrected for the number of models (step-down maximum)."""
     p_ceiling: float = NAN
-    """That the model reaches the lower end of the noise ceiling, two-sided."""
+    """Two-sided p-value of the difference from the lower end of the noise ceiling."""
     alone: float = NAN
-    """Share of the variance of the data that the model explains by itself (of ranks, for Spearman)."""
+    """Share of the variance of the data (of ranks, for Spearman) that the model explains by itself."""
     unique: float = NAN
     """Share that no other model explains."""
     unique_low: float = NAN
@@ -61,14 +61,14 @@ class ModelDifference(Result):
     low: float
     high: float
     p_value: float
-    """Two-sided, over new rows and new subjects."""
+    """Two-sided p-value for new rows and new subjects."""
     corrected_p_value: float
-    """Corrected for the number of pairs."""
+    """p-value corrected for the number of pairs."""
 
 
 @dataclass(frozen=True)
 class ModelCombination(Result):
-    """Several models with non-negative weights, held out: rows and subjects that judge did not choose the weights."""
+    """Several models with non-negative weights, evaluated on held-out rows and subjects."""
 
     value: float
     """Held-out value of the weighted models."""
@@ -79,7 +79,7 @@ class ModelCombination(Result):
     """Mean weight over the folds, of distances of unit spread; their sum is 1."""
     n_folds: int
     n_divisions: int
-    """Random divisions into folds that were averaged."""
+    """Number of random divisions into folds over which it is averaged."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ModelRanking(Result):
     n_subjects: int
     n_rows: int
     resampled: str
-    """Of what the intervals know: 'rows', or 'rows and subjects'."""
+    """What the intervals cover: 'rows', or 'rows and subjects'."""
     ceiling_lower: float = NAN
     """Mean value of each subject with the mean of the others; NaN with one subject."""
     ceiling_upper: float = NAN
@@ -108,12 +108,12 @@ class ModelRanking(Result):
     correction: str = "holm"
     n_resamples: int = 0
     exchanged: str = ""
-    """What the p-values against chance permute."""
+    """Description of the permutations for p-values against chance."""
     notes: tuple[str, ...] = ()
     seed: int | None = None
 
     def __iter__(self) -> Iterator[RankedModel]:
-        """Go through the models, the closest first."""
+        """Iterate over the models, the closest first."""
         return iter(self.models)
 
     def __getitem__(self, name: str) -> RankedModel:
@@ -141,16 +141,16 @@ class ModelRanking(Result):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """The models that no other beats significantly, the closest first."""
+        """The models that no other exceeds significantly, the closest first."""
         return tuple(one.name for one in self.models if one.rank_low == 1)
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether several subjects say how close any model can come."""
+        """Whether there is a noise ceiling from several subjects."""
         return self.ceiling_lower == self.ceiling_lower
 
     def is_different(self, pair: ModelDifference) -> bool:
-        """Whether the corrected p-value of a pair reaches the level.
+        """Return whether the corrected p-value of a pair reaches the level.
 
         Parameters
         ----------
@@ -159,14 +159,14 @@ class ModelRanking(Result):
         return reaches_level(pair.corrected_p_value, self.alpha)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per model, the closest first."""
+        """Return one line per model, the closest first."""
         import pandas as pd
 
         return pd.DataFrame([{**one.to_dict(), "shared": one.shared} for one in self.models])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a bar per model with its interval, the noise ceiling as a band, and a line per pair that differs."""
+        """Draw bars with intervals, the noise ceiling as a band, and a line for each pair that differs."""
         from shesha.charts import model_bars
 
         place = {one.name: number for number, one in enumerate(self.models)}
@@ -183,7 +183,7 @@ class ModelRanking(Result):
 
     @property
     def headline(self) -> str:
-        """Which model is closest, and whether others tie with it."""
+        """The closest model, and those that tie with it."""
         from shesha.results.similarity.model_ranking_text import headline
 
         return headline(self)
@@ -194,7 +194,7 @@ class ModelRanking(Result):
         return ranking_page(self)
 
     def __str__(self) -> str:
-        """Print the answer, a line per model, and what to doubt."""
+        """Print the answer, one line per model, and notes."""
         from shesha.results.similarity.model_ranking_text import ranking_text
 
         return ranking_text(self)

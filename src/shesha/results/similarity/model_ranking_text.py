@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def headline(result: ModelRanking) -> str:
-    """Say which model is closest, and whether others tie with it."""
+    """Return which model is closest, and whether others tie with it."""
     first, best = result.models[0], result.best
     value = f"{result.measure} {_format_number(first.value)}"
     if len(result.models) == 1:
         return f"{first.name}: {value}; a single model has no rank."
     if not result.pairs or result.pairs[0].corrected_p_value != result.pairs[0].corrected_p_value:
-        return f"{first.name} is closest ({value}); no test says whether other rows would change the order."
+        return f"{first.name} is closest ({value}); there is no test of whether other rows would change the order."
     ties = [name for name in best if name != first.name]
     if ties:
         several = f"{', '.join(ties[:4])}{f' and {len(ties) - 4} more' if len(ties) > 4 else ''}"
@@ -28,16 +28,20 @@ def headline(result: ModelRanking) -> str:
 
 
 def ceiling_sentence(result: ModelRanking) -> str:
-    """Say how close any model could come."""
+    """Return a sentence on the noise ceiling."""
     if not result.has_ceiling:
         return ""
     reach = [one.name for one in result.models if one.p_ceiling > result.alpha]
-    said = f"{', '.join(reach)} cannot be told from it" if reach else "every model differs from it significantly"
+    said = (
+        f"{', '.join(reach)} does not differ from it significantly"
+        if reach
+        else "every model differs from it significantly"
+    )
     return f"Noise ceiling: {_format_number(result.ceiling_lower)} to {_format_number(result.ceiling_upper)}; {said}."
 
 
 def combination_sentence(result: ModelRanking) -> str:
-    """Say what weighting several models adds, held out."""
+    """Return a sentence on the held-out gain from weighting several models."""
     one = result.combination
     if one is None:
         return ""
@@ -50,14 +54,14 @@ def combination_sentence(result: ModelRanking) -> str:
 
 
 def variance_sentence(result: ModelRanking) -> str:
-    """Say what share of the variance all models explain."""
+    """Return a sentence on the variance that all models explain."""
     if result.explained != result.explained:
         return ""
     return f"All models together explain {result.explained:.1%} of the variance of the distances, in sample."
 
 
 def ranking_text(result: ModelRanking) -> str:
-    """Return the headline, a line per model, the ceiling, the weights and the notes."""
+    """Return the headline, one line per model, the ceiling, the weights and the notes."""
     width, lines = page_width(), _lines(result)
     text = [
         *wrap(headline(result), width, hanging=""),
@@ -100,12 +104,12 @@ def ranking_page(result: ModelRanking) -> Page:
     said = (headline(result), ceiling_sentence(result), combination_sentence(result))
     return Page(
         title="Which model explains the data best",
-        question="Which model comes closest, is the difference more than chance, and how close could any model come?",
+        question="Which model is closest, does the difference exceed chance, and how close could any model be?",
         answer=tuple(filter(None, said)),
         numbers=(_model_table(result),),
         doubts=tuple(Item(note) for note in result.notes),
         sections=(
-            Section("Models beside the noise ceiling", (Drawing(_PICTURE, result.plot, wide=True),)),
+            Section("Models and the noise ceiling", (Drawing(_PICTURE, result.plot, wide=True),)),
             *((Section("Pairs", (_pair_table(result),), _PAIRS),) if result.pairs else ()),
             *_share_sections(result),
         ),
@@ -147,7 +151,11 @@ def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     )
     table = Table(tuple(one.name for one in result.models), (cells,), "Shares of the variance", "model")
     parts: list[Part] = [Text(variance_sentence(result)), table]
-    return (Section("What each model explains by itself, and what only it explains", tuple(parts), _SHARES),)
+    return (
+        Section(
+            "The share that each model explains by itself, and the share that only it explains", tuple(parts), _SHARES
+        ),
+    )
 
 
 def _place(model: RankedModel) -> str:
@@ -167,8 +175,8 @@ def _interval(low: float, high: float) -> str:
 
 
 _PICTURE = (
-    "Each bar is a model with its interval; the grey band is the noise ceiling. Lines above join pairs that differ "
-    "significantly after correction; a dot at the foot of a bar marks a model above chance."
+    "Each bar is a model with its interval; the grey band is the noise ceiling. Lines above connect pairs that "
+    "differ significantly after correction; a dot at the foot of a bar marks a model above chance."
 )
 _PAIRS = (
     "Intervals and p-values allow for new rows and, with several subjects, new subjects. No significant difference: a "
@@ -176,5 +184,5 @@ _PAIRS = (
 )
 _SHARES = (
     "Squared correlations with the distances of each subject, averaged. They are in sample, so even an unrelated model "
-    "has a small positive share: compare intervals, not single digits."
+    "has a small positive share: compare intervals, not single values."
 )

@@ -9,25 +9,25 @@ from shesha.results.base import Result
 
 @dataclass(frozen=True)
 class NoiseCeiling(Result):
-    """How close the truth itself would come to single repeats of a noisy representation."""
+    """The score of the true representation with single repeats of a noisy one."""
 
     measure: str
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
     lower: float
-    """Mean value of each repeat with the mean of the others: too far, since that mean is noisy."""
+    """Lower end: mean value of each repeat with the mean of the others, which is noisy."""
     upper: float
-    """Mean value of each repeat with the mean of all: too close, since it is part of that mean."""
+    """Upper end: mean value of each repeat with the mean of all, which includes it."""
     reliability: float
     """Mean value of two repeats."""
     n_repeats: int
     n_rows: int
     left_out: tuple[float, ...] = ()
-    """Of each repeat with the mean of the others."""
+    """Values of each repeat with the mean of the others."""
     included: tuple[float, ...] = ()
-    """Of each repeat with the mean of all."""
+    """Values of each repeat with the mean of all."""
     reason: str = ""
-    """Why there is no ceiling, if there is none."""
+    """Reason for a missing ceiling."""
     seed: int | None = None
 
     @property
@@ -36,7 +36,7 @@ class NoiseCeiling(Result):
         return self.lower == self.lower
 
     def __str__(self) -> str:
-        """Print where the ceiling lies."""
+        """Print the ceiling."""
         if not self.has_value:
             return f"{self.measure}: no noise ceiling ({self.reason})"
         return (
@@ -47,22 +47,22 @@ class NoiseCeiling(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class BesideRepeats(Result):
-    """What a value is worth beside repeated measurements: None without these, NaN where they cannot say it."""
+    """A value compared with repeated measurements: None without these, NaN if they give no answer."""
 
     over_repeats: float | None = None
-    """Mean value over the repeats: what the ceiling is the ceiling of."""
+    """Mean value over the repeats, to which the ceiling applies."""
     ceiling_lower: float | None = None
-    """The truth would score at least this: repeats with the mean of the others."""
+    """Lower end of the ceiling: repeats with the mean of the others."""
     ceiling_upper: float | None = None
-    """The truth would score at most this: repeats with the mean of all."""
+    """Upper end of the ceiling: repeats with the mean of all."""
     reliability_first: float | None = None
     """Mean value of two repeats of the first."""
     reliability_second: float | None = None
     """Mean value of two repeats of the second."""
     corrected: float | None = None
-    """`over_repeats` divided by the roots of the reliabilities: what it would be without noise."""
+    """`over_repeats` divided by the square roots of the reliabilities: an estimate without noise."""
 
     @property
     def has_ceiling(self) -> bool:
-        """Whether the value stands beside a ceiling."""
+        """Whether there is a ceiling."""
         return self.ceiling_lower is not None and self.ceiling_lower == self.ceiling_lower

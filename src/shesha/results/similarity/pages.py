@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairwiseComparison
 
 _SEES = {
-    "canonical correlation": "How well linear combinations of the features of both correlate.",
-    "distances": "Whether both put the same rows near one another: the distances between all rows.",
-    "distributions": "Whether the clouds of rows lie alike, whichever row is which.",
+    "canonical correlation": "The correlation of linear combinations of the features of both.",
+    "distances": "Whether the same rows are near each other in both, from the distances of all pairs.",
+    "distributions": "Whether the distributions of rows are similar, regardless of which row is which.",
     "kernels": "Whether both have the same inner products between rows.",
-    "matching": "Whether features have a counterpart on the other side, one by one.",
+    "matching": "Whether single features have counterparts on the other side.",
     "neighbours": "Whether rows have the same nearest neighbours.",
-    "ordinal": "Whether both agree on which rows are nearer than which.",
-    "regression": "How well the features of one give those of the other, by a linear map.",
-    "shape": "How far apart the rows stay after the best rotation.",
-    "spectra": "Whether variance lies along the same directions, or is spread alike over them.",
-    "stability": "Numbers of stability, compared.",
+    "ordinal": "Whether both agree on the order of distances.",
+    "regression": "How well a linear map predicts the features of one from the other.",
+    "shape": "How far apart the rows remain after the best rotation.",
+    "spectra": "Whether variance has the same directions, or a similar spread over directions.",
+    "stability": "Whether the two have similar stability.",
     "statistics": "Whether a statistic of each side, such as the mean length of a row, is the same.",
-    "topology": "Whether connected pieces and holes are alike over all scales.",
+    "topology": "Whether connected components and holes are similar at all scales.",
 }
 NO_CHANCE = Text(
-    "No chance level was drawn: values are rarely 0 by chance, and how far from 0 depends on the measure and on the "
-    "numbers of rows and features. Calibrate before concluding that something is shared (`--calibrate`)."
+    "No chance level was computed. Values are rarely 0 by chance; their chance level depends on the measure and on "
+    "the numbers of rows and features. Calibrate (`--calibrate`) before you conclude that something is shared."
 )
 _MANY_TESTS = Text(
-    "Many measures are many tests, so some p is often small by chance. Corrected p allows for their number: read it "
-    "unless you named one measure beforehand."
+    "Many measures are many tests, so some p is often small by chance. Corrected p allows for their number: use it "
+    "unless you chose one measure in advance."
 )
 _MOST_CELLS = 30_000
-"""Of heat maps on one page; a browser takes its time with more."""
+"""Maximum number of heat maps on one page; more are slow in a browser."""
 
 
 def comparison_page(result: Comparison) -> Page:
@@ -65,7 +65,7 @@ def comparison_page(result: Comparison) -> Page:
     )
     return Page(
         title=f"{result.first} and {result.second}",
-        question=f"Do {result.first} and {result.second} have the same geometry, and is that more than chance gives?",
+        question=f"Do {result.first} and {result.second} have similar geometries, above chance?",
         answer=tuple(_pair_sentences(result.first, result.second, known)),
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubt_parts(result.doubts, known),
@@ -87,7 +87,7 @@ def _all_measures_section(scores: Sequence[Score]) -> Section:
 
 
 def comparison_metrics(result: Comparison) -> list[Metric]:
-    """Return the values that stand with their null, for the head of a card: those of the first, with the second."""
+    """Return the values with a null for the header of a card: those of the first representation."""
     return [
         Metric(
             result.first,
@@ -111,7 +111,7 @@ def _first_measures() -> Iterable[str]:
 
 def _pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
     if not scores:
-        yield f"No measure has a value for {first} and {second}; the reasons stand below."
+        yield f"No measure has a value for {first} and {second}, for the reasons below."
         return
     tested = [score for score in scores if score.has_null]
     if not tested:
@@ -127,8 +127,8 @@ def _pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterabl
     )
     led = next((score for score in tested if score.measure in _first_measures()), best)
     yield (
-        f"{led.measure} is {led.value:.3g}{_interval(led)}; rows matched at random give {led.null_mean:.3g} "
-        f"(p = {led.p_value:.2g}). Calibrated, with 0 at what chance rarely passes and 1 at the best: {led.score:.2f}."
+        f"{led.measure} is {led.value:.3g}{_interval(led)}; randomly matched rows have {led.null_mean:.3g} "
+        f"(p = {led.p_value:.2g}). Calibrated (0 at the chance threshold, 1 at the best value): {led.score:.2f}."
     )
 
 
@@ -150,7 +150,7 @@ def _interval(score: Score) -> str:
 
 
 def _scores(scores: Sequence[Score], title: str) -> Table:
-    """The values with interval, direction, chance and p."""
+    """The values with interval, direction, chance level and p."""
     columns = [
         Column(
             "value",
@@ -177,7 +177,7 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    """Draw values between 0 and 1; other measures have separate scales."""
     if not (score.low >= -1 and score.high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
@@ -189,7 +189,7 @@ def measures_explained(scores: Sequence[Score]) -> list[Part]:
 
 
 def measure_explained(name: str, family: str, closer: str) -> Explained:
-    """Say in a sentence what a measure looks at, and where more is said."""
+    """Return a sentence on what a measure compares, with a link."""
     base = name.partition("(")[0]
     sees = _SEES.get(family.lower(), "")
     return Explained(
@@ -201,7 +201,7 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
 
 
 def _anchor(title: str) -> str:
-    """Return what a heading of Markdown is linked by."""
+    """Return the anchor of a Markdown heading."""
     return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
@@ -213,7 +213,7 @@ def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, 
 
 
 def points(doubts: Doubts | None) -> tuple[Point, ...]:
-    """List doubts as points of a page."""
+    """Return doubts as parts of a page."""
     return tuple(Point(one.name, one.evidence, f"{one.text}.", f"{one.advice}.") for one in doubts or ())
 
 
@@ -230,8 +230,8 @@ def pairwise_page(result: PairwiseComparison) -> Page:
     tables = [measure_table(result, name) for name in ordered] if result.exchanged else []
     beyond = ", beyond what chance gives" if tables else ""
     return Page(
-        title=f"{len(result.names)} representations, every pair",
-        question=f"Which of these representations have the same geometry{beyond}?",
+        title=f"{len(result.names)} representations, all pairs",
+        question=f"Which of these representations have similar geometries{beyond}?",
         answer=(
             *(f"{name}: {significance_sentence(result, name)}." for name in ordered[:3] if tables),
             *(_extremes_sentence(result, name) for name in ordered[:3]),
@@ -241,7 +241,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
         sections=(
             *(Section(f"{one.title}, beside chance", (one,)) for one in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
-            Section("What the measures look at", tuple(measures_explained(one_each))),
+            Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
         ran=(("data", _shapes(result.names, result.shapes)), *run_details(result)),
     )

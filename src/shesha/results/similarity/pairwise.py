@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 PairNumber = Literal["value", "calibrated", "p_value", "corrected_p_value", "null_mean"]
-"""What is said of a pair of representations."""
+"""Numbers of a pair of representations."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PairScore(Result):
 
 
 class _Tabled:
-    """Scores of pairs, as tables and pictures."""
+    """Scores of pairs, as tables and plots."""
 
     scores: tuple[PairScore, ...]
 
@@ -90,17 +90,17 @@ class PairwiseComparison(_Tabled, Result):
     symmetric: dict[str, bool]
     """For each measure, whether the value of (b, a) is that of (a, b)."""
     self_values: dict[str, float | None]
-    """For each measure, the value of a representation and itself, where it is always the same."""
+    """For each measure, the value of a representation with itself, if it is always the same."""
     seed: int | None = None
     interrupted: bool = False
     exchanged: str = ""
-    """Which rows take each other's place under the null; empty where nothing is calibrated."""
+    """Rows that are exchangeable under the null; empty without calibration."""
     n_permutations: int = 0
-    """Draws of the null, which all pairs share."""
+    """Number of draws of the null, which all pairs share."""
     alpha: float = 0.05
 
     def matrix(self, measure: str, what: PairNumber = "value") -> pd.DataFrame:
-        """Return the square of one measure's numbers; row: first argument, column: second.
+        """Return a square table for one measure: rows are first arguments, columns second ones.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class PairwiseComparison(_Tabled, Result):
         if what not in get_args(PairNumber):
             raise ValueError(f"what must be one of {', '.join(get_args(PairNumber))}, got {what!r}")
         if what != "value" and not self.exchanged:
-            raise ValueError(f"what must be 'value' where nothing was calibrated, got {what!r}: pass calibrate=True")
+            raise ValueError(f"what must be 'value' without calibration, got {what!r}: pass calibrate=True")
 
     def plot(self, measure: str, ax: Axes | None = None, what: PairNumber = "value") -> Axes:
         """Draw one measure's numbers as a heat map.
@@ -149,7 +149,7 @@ class PairwiseComparison(_Tabled, Result):
         return _heat_map(self.matrix(measure, what), name, closer, ax)
 
     def embed(self, measure: str, n_dimensions: int = 2) -> pd.DataFrame:
-        """Place the representations so that their distances show one measure (classical scaling).
+        """Place the representations in a plane so that distances show one measure (classical scaling).
 
         A similarity s counts as the distance (best value - s); an asymmetric measure is averaged over both orders.
 
@@ -190,7 +190,7 @@ class PairwiseComparison(_Tabled, Result):
         return pair_metrics(self)
 
     def __str__(self) -> str:
-        """Print the matrix of each measure, or a line per pair with its chance level."""
+        """Print the matrix of each measure, or one line per pair with its chance level."""
         parts = []
         for measure in self.measures:
             score = self._pairs_for(measure)[0].score
@@ -239,7 +239,7 @@ class LayerComparison(_Tabled, Result):
 
     @property
     def reason(self) -> str:
-        """Why pairs have no value."""
+        """Reasons for missing values."""
         return "; ".join(dict.fromkeys(pair.score.reason for pair in self.scores if pair.score.reason))
 
     def matrix(self) -> pd.DataFrame:
@@ -264,7 +264,7 @@ class LayerComparison(_Tabled, Result):
             lines.append(f"closest: {best.first} and {best.second}, {best.score.value:.4g}{_p_of_best(best)}")
             if not best.score.has_null:
                 lines.append(
-                    "The closest of many pairs is close by chance alone: calibrate the maximum, not its entry."
+                    "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
                 )
         if self.reason:
             lines.append(f"no value: {self.reason}")

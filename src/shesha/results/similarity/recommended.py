@@ -5,6 +5,6 @@ from __future__ import annotations
 RECOMMENDED = {
     "unbiased CKA": "the whole geometry",
     "RSA": "the order of distances",
-    "mutual kNN": "who is near whom",
+    "mutual kNN": "the nearest neighbours",
 }
-"""Each asks something else, and chance does not raise any of them with the number of features."""
+"""They answer different questions, and the chance level of none rises with the number of features."""

@@ -19,19 +19,19 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class UnitMatching(NullSummary):
-    """Which unit of one representation is which of another, best first, and how many are matched beyond chance."""
+    """Matched units of two representations, best first, and the number matched beyond chance."""
 
     ALIGNED = (("first", "second", "correlations", "p_values", "adjusted_p_values"),)
 
     observed: float
-    """Sum of the correlations of matched units over the number of units of the narrower side."""
+    """Sum of the correlations of matched units, divided by the number of units of the narrower side."""
     first: tuple[int, ...]
     """Columns of X, those with the largest correlation first."""
     second: tuple[int, ...]
     """Their partners, columns of Y."""
     correlations: tuple[float, ...]
     p_values: tuple[float, ...]
-    """Share of matched units of about the same activity that are correlated as much when rows are permuted."""
+    """p-value: share of matched units of similar activity with at least the same correlation when rows are permuted."""
     adjusted_p_values: tuple[float, ...]
     """P-values after Benjamini and Hochberg's correction for the number of units."""
     widths: tuple[int, int]

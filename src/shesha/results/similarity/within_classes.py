@@ -1,4 +1,4 @@
-"""Two representations compared within each class of rows."""
+"""Comparison of two representations within each class of rows."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class WithinClasses(Result):
-    """Comparisons with their nulls: of the rows of each class, and of all rows, exchanged within classes only."""
+    """Comparisons of each class, and of all rows permuted within classes, with their nulls."""
 
     first: str
     second: str
     classes: dict[str, Comparison]
     sizes: dict[str, int]
-    """Rows of each class that were compared."""
+    """Number of compared rows of each class."""
     whole: Comparison
-    """Of all rows: its null keeps what tells classes apart, so its p-value is about what lies within them."""
+    """Comparison of all rows: its null keeps the differences between classes, so its p-value concerns structure
+    within classes."""
     excluded: dict[str, str]
     """Classes that were not compared, with the reason."""
     corrected: dict[str, dict[str, float]]
-    """By measure and class: p-values corrected over the classes (Benjamini and Hochberg)."""
+    """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
 
     def __iter__(self) -> Iterator[Comparison]:
-        """Go through the lines."""
+        """Iterate over the classes."""
         return iter(self.classes.values())
 
     def __getitem__(self, name: str) -> Comparison:
@@ -45,11 +46,11 @@ class WithinClasses(Result):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether Ctrl-C ended a comparison."""
+        """Whether Ctrl-C interrupted a comparison."""
         return any(one.interrupted for one in (*self.classes.values(), self.whole))
 
     def sentence(self) -> str:
-        """Say in which classes both share a geometry above chance (corrected over the classes), and in which not."""
+        """The classes in which both share a geometry above chance (corrected over classes), and the others."""
         measures = list(self.corrected)
         above = {name: sum(self._is_above(measure, name) for measure in measures) for name in self.classes}
         kept = [name for name, count in above.items() if count == len(measures)]
@@ -88,7 +89,7 @@ class WithinClasses(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a line per class and measure, then the lines of all rows; p-values corrected over classes."""
+        """Return one line per class and measure, then lines of all rows, with p-values corrected over classes."""
         import pandas as pd
 
         lines: list[dict[str, Any]] = []
@@ -100,7 +101,7 @@ class WithinClasses(Result):
         return frame.assign(p_adj=adjusted)
 
     def __str__(self) -> str:
-        """Print a table per measure: a line per class."""
+        """Print one table per measure, with one line per class."""
         from shesha.report import Column, page_width, table, wrap
 
         width, frame = page_width(), self.to_frame()
@@ -138,9 +139,9 @@ def _any(n: int) -> str:
 
 _ALL = "all rows"
 _NOTE = (
-    "Chance is the mean value when rows are matched at random within the class (and block); calibrated is 0 up to the "
-    f"threshold that chance rarely passes and 1 at the best value. '{_ALL}' exchanges rows within classes only: "
-    "its value is high because classes differ, its p is about what lies within them."
+    "Chance is the mean value when rows are matched at random within the class (and block); calibrated is 0 up to "
+    f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only: its value is high "
+    "because classes differ, and its p concerns structure within classes."
 )
 
 

@@ -10,12 +10,12 @@ from shesha.results.base import Result, reaches_level
 
 @dataclass(frozen=True)
 class Chance(Result):
-    """A score with its distribution when nothing links what it correlates: `exchanged` says what was permuted."""
+    """A score with its null distribution; `exchanged` describes what was permuted."""
 
     variant: str
     observed: float
     level: float
-    """Mean of the null: the score that no agreement gives."""
+    """Mean of the null: the score without agreement."""
     spread: float
     """Standard deviation of the null."""
     threshold: float
@@ -31,22 +31,23 @@ class Chance(Result):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     exchanged: str = "all rows"
-    """What the null exchanges: all rows, or those that a design or `keep` allows, and whether feature by feature."""
+    """What the null permutes: all rows, or those that a design or `keep` allows, and whether each feature
+    separately."""
     aliases: ClassVar[tuple[str, ...]] = ("null_mean", "null_sd", "score")
 
     @property
     def null_mean(self) -> float:
-        """The level, by the name that every number with a null has."""
+        """The chance level, under the name that results with a null share."""
         return self.level
 
     @property
     def null_sd(self) -> float:
-        """The spread, by the name that every number with a null has."""
+        """The standard deviation, under the name that results with a null share."""
         return self.spread
 
     @property
     def score(self) -> float:
-        """The corrected score, by the name that every number with a null has."""
+        """The corrected score, under the name that results with a null share."""
         return self.corrected
 
     @property
@@ -59,7 +60,7 @@ class Chance(Result):
         return "" if self.exchanged == "all rows" else f" of {self.exchanged}"
 
     def __str__(self) -> str:
-        """Print the score against its null."""
+        """Print the score with its null."""
         if self.observed != self.observed:
             return f"{self.variant}: not estimable ({self.reason})"
         return (

@@ -24,7 +24,7 @@ class DriftPath(Result):
     method: str
     metric: str
     reasons: tuple[str, ...] = ()
-    """Why a drift is NaN, one text per representation; empty where it is a number."""
+    """Reason for a missing drift, one text per representation; empty if it is a number."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation."""

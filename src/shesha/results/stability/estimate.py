@@ -15,37 +15,37 @@ class Estimate(Result):
 
     variant: str
     value: float
-    """The score on the full data; NaN if the data cannot give it."""
+    """The score on the full data; NaN if it cannot be computed."""
     low: float
     high: float
-    """Ends of the interval over rows and partitions; NaN if none could be computed."""
+    """Limits of the interval over rows and partitions; NaN if there is none."""
     confidence: float
     standard_error: float
-    """Standard error over rows alone: what another sample of inputs would change."""
+    """Standard error over rows alone, for another sample of inputs."""
     monte_carlo_error: float
-    """Standard error over random partitions: what another seed would change; 0 for a score without draws."""
+    """Standard error over random partitions, for another seed; 0 for a score without draws."""
     pair_error: float
     """Standard error from sampling pairs instead of using all; 0 if all were used."""
     n_samples: int
     n_features: int
     n_draws: int
-    """Partitions, rotations or resamples that the score averages."""
+    """Number of partitions, rotations or resamples over which the score is averaged."""
     n_bootstrap: int
-    """Resamples of the rows behind the interval; 0 if it is analytic or absent."""
+    """Number of resamples of the rows for the interval; 0 if it is analytic or missing."""
     n_pairs: int
-    """Pairs of rows per draw: all, or the number sampled; 0 for a score that does not use pairs."""
+    """Number of pairs of rows per draw: all, or a sample; 0 for a score that does not use pairs."""
     pairs_dropped: int
-    """Pairs left out because a row had no direction within a half, summed over draws."""
+    """Number of pairs left out because a row had no direction within a half, summed over draws."""
     reason: str = ""
-    """Why the value is NaN."""
+    """Reason for a missing value."""
     warnings: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    """Everything needed to repeat the computation, the seed among it."""
+    """Everything that is needed to repeat the computation, including the seed."""
     aliases: ClassVar[tuple[str, ...]] = ("total_error",)
 
     @property
     def total_error(self) -> float:
-        """Root of the sum of the squares of the three errors; the interval holds all of them."""
+        """Square root of the sum of the three squared errors; the interval includes all of them."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
     def sentence(self) -> str:
@@ -55,7 +55,7 @@ class Estimate(Result):
         return estimate_sentence(self)
 
     def __str__(self) -> str:
-        """Print value, interval and what was used."""
+        """Print value, interval and data."""
         if self.value != self.value:
             return f"{self.variant}: not estimable ({self.reason})"
         lines = [f"{self.variant}: {self.value:.4f}"]

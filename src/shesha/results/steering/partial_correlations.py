@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartialCorrelation(Result):
-    """How one predictor goes with steering over models, raw and with others held fixed."""
+    """Correlation of one predictor with steering over models, raw and partial."""
 
     predictor: str
     raw: float
@@ -24,7 +24,7 @@ class PartialCorrelation(Result):
     raw_high: float
     raw_p: float
     partial: float
-    """The same of what is left of both ranks when those given are taken out; NaN for one that is given."""
+    """Partial rank correlation, controlling for the given predictors; NaN for a given one."""
     partial_low: float
     partial_high: float
     partial_p: float
@@ -38,21 +38,21 @@ class PartialCorrelations(Result):
     given: tuple[str, ...]
     lines: tuple[PartialCorrelation, ...]
     chance: float
-    """A correlation of unrelated numbers of so many models is larger than this, either way, in 5 % of draws."""
+    """Two-sided 5 % critical value for unrelated numbers of this many models."""
     partial_chance: float
-    """The same for the partial correlations."""
+    """Critical value for the partial correlations."""
     n_models: int
     n_units: int
-    """What is resampled and shuffled: the models, or the groups of them."""
+    """Units of resampling and shuffling: models, or groups of models."""
     n_draws: int
     notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[PartialCorrelation]:
-        """Go through the lines."""
+        """Iterate over the predictors."""
         return iter(self.lines)
 
     def __getitem__(self, predictor: str) -> PartialCorrelation:
-        """Return the line of one predictor."""
+        """Return the result of one predictor."""
         known = {one.predictor: one for one in self.lines}
         if predictor not in known:
             raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
@@ -76,8 +76,8 @@ class PartialCorrelations(Result):
             [
                 f"Spearman correlations with {self.target} over {units}; partial: given {' and '.join(self.given)}",
                 *columns(rows, "<>>>>>>"),
-                f"chance: unrelated numbers pass {self.chance:.2f} (raw) and {self.partial_chance:.2f} (partial), "
-                f"either way, in 5 % of {self.n_draws} shuffles",
+                f"two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "
+                f"from {self.n_draws} shuffles",
                 *(f"note: {note}" for note in self.notes),
             ]
         )

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SteeringScore(BesideNull):
-    """One number with its interval, beside the same number after the labels were shuffled."""
+    """One number with its interval, compared with the same number for shuffled labels."""
 
     name: str
     value: float
     ci_low: float = NAN
     ci_high: float = NAN
     closer: str = "higher"
-    """Whether more or less of it speaks for a link with the labels."""
+    """Whether higher or lower values indicate a relation with the labels."""
     reason: str = ""
-    """Why there is no value, or no chance level."""
+    """Reason for a missing value or chance level."""
 
     @property
     def chance(self) -> float:
-        """What shuffled labels give on average."""
+        """Mean for shuffled labels."""
         return self.null_mean
 
     def cells(self) -> list[str]:
@@ -55,39 +55,38 @@ def score_table(scores: Sequence[SteeringScore]) -> list[str]:
 
 @dataclass(frozen=True)
 class Steerability(Result):
-    """What moving rows along a steering vector does to a probe that was trained on other rows."""
+    """Effects of moving rows along a steering vector on a probe that was trained on other rows."""
 
     source: str
     target: str
     accuracy: SteeringScore
-    """Of the probe, where nothing is steered."""
+    """Accuracy of the probe without steering."""
     max_drop: SteeringScore
-    """Accuracy without steering less the lowest at any strength."""
+    """Accuracy without steering minus the lowest at any strength."""
     to_target: SteeringScore
-    """Share of the rows not read as the target that become it at the largest strength."""
+    """Share of the rows not predicted as the target that become it at the largest strength."""
     to_source: SteeringScore
-    """Share of the rows not read as the source that become it at the most negative strength."""
+    """Share of the rows not predicted as the source that become it at the most negative strength."""
     anti_steerable: SteeringScore
-    """Share of rows that come nearer to the source class than to the target class when they are steered to the target,
-    judged by their nearest neighbours."""
+    """Share of rows that move closer to the source class than to the target class when steered to the target,
+    measured by nearest neighbours."""
     random_drop: float
     """Mean max drop of random directions."""
     random_anti_steerable: float
     strength: float
-    """Strength at which half of the rows that are not read as the target become it, in the units of `units`."""
+    """Strength at which half of the rows not predicted as the target become it, in the units of `units`."""
     largest_drop: float
-    """What max drop would be at any strength, however large: all rows are then read as one class."""
+    """Max drop at unlimited strength, where all rows are predicted as one class."""
     alphas: tuple[float, ...]
     accuracies: tuple[float, ...]
     """Mean accuracy at each strength."""
     random_accuracies: tuple[float, ...]
     shuffled_accuracies: tuple[float, ...]
     effects: tuple[float, ...]
-    """How much nearer each row comes to the target class per unit of strength, in [-2, 2]; below 0 it is
-    anti-steerable."""
+    """Approach of each row to the target class per unit of strength, in [-2, 2]; below 0 it is anti-steerable."""
     units: str
     norm: float
-    """Mean length of the rows: what one unit 'norm' is."""
+    """Mean length of the rows, which is one unit of 'norm'."""
     method: str
     exchanged: str
     n_rows: int
@@ -103,7 +102,7 @@ class Steerability(Result):
 
     @property
     def random_ratio(self) -> float:
-        """How many times as much the vector drops the accuracy as random directions do; NaN if these do nothing."""
+        """Ratio of the vector's drop in accuracy to that of random directions; NaN if these have no effect."""
         return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
 
     def to_frame(self) -> pd.DataFrame:
@@ -114,7 +113,7 @@ class Steerability(Result):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the accuracy at each strength, of the vector, of random directions and under shuffled labels."""
+        """Draw the accuracy at each strength for the vector, random directions and shuffled labels."""
         from shesha.charts import curves
 
         drawn = {
@@ -152,7 +151,7 @@ _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
 
 @dataclass(frozen=True)
 class SteeringPredictors(Result):
-    """What might predict, from the geometry of some rows, how well others can be steered."""
+    """Possible predictors, from the geometry of some rows, of how well others can be steered."""
 
     scores: tuple[SteeringScore, ...]
     n_rows: int
@@ -161,7 +160,7 @@ class SteeringPredictors(Result):
     notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[SteeringScore]:
-        """Go through the lines."""
+        """Iterate over the predictors."""
         return iter(self.scores)
 
     def __getitem__(self, name: str) -> float:
@@ -172,7 +171,7 @@ class SteeringPredictors(Result):
         return known[name]
 
     def values(self) -> dict[str, float]:
-        """Return every value by its name: one line of a table of models."""
+        """Return every value by its name, as one line of a table of models."""
         return {one.name: one.value for one in self.scores}
 
     def to_frame(self) -> pd.DataFrame:

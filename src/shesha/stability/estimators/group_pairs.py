@@ -15,14 +15,14 @@ Pairs = tuple[Index, Index]
 
 
 def group_codes(design: Exchange | None) -> Index | None:
-    """Code of each row's group, where resamples draw whole groups."""
+    """Code of each row's group, if resamples draw whole groups."""
     if design is None or design.group is None or design.shift or design.block_length:
         return None
     return design.group
 
 
 def count_group_pairs_once(design: Exchange | None, pairs: Pairs, counts: Matrix) -> tuple[Pairs, Matrix]:
-    """Let the second row of pairs within groups be one that always counts once."""
+    """Replace the second row of pairs within groups by one that always counts once."""
     group = group_codes(design)
     if group is None:
         return pairs, counts

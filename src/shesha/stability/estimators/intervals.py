@@ -10,13 +10,13 @@ from shesha.nulls.exchange import Exchange
 from shesha.stability.request import Evidence
 from shesha.support.types import Vector
 
-ALONE = "the interval leaves out the error of the partitions, which a single one cannot tell"
-NOTHING_TO_RESAMPLE = "there is no interval: no block has two units (rows, groups, stretches) to resample"
+ALONE = "the interval leaves out the error of the partitions, which cannot be estimated from a single one"
+NOTHING_TO_RESAMPLE = "there is no interval, because no block has two units (rows, groups, stretches) to resample"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Ends of an interval, and the errors behind it that have no other place."""
+    """Limits of an interval, and the errors of its sources."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class Interval:
 
 
 def combine_errors(found: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
-    """Put the sources of error together: they are independent, so the squares of their margins add up."""
+    """Combine the sources of error, which are independent, by adding the squares of their margins."""
     from scipy.special import ndtri, stdtrit
 
     level, nan = 0.5 + confidence / 2, float("nan")
@@ -51,7 +51,7 @@ def combine_errors(found: Evidence, design: Exchange, bounds: tuple[float, float
 
 
 def partition_error(found: Evidence) -> float:
-    """Error from the partitions alone: the spread of their scores less what sampling pairs adds to it."""
+    """Error from the partitions alone: the spread of their scores minus the contribution of sampled pairs."""
     if not len(found.draws):
         return 0.0
     return float(np.sqrt(np.maximum(0.0, monte_carlo_error(found.draws) ** 2 - found.pair_error**2)))
@@ -75,11 +75,11 @@ def _row_error(found: Evidence) -> float:
 
 
 def _quantile_margins(resampled: Vector, level: float) -> Vector:
-    """How far the quantiles lie below and above the mean: duplicates bias resampled scores, not their spread."""
+    """Distances of the quantiles from the mean, because duplicates bias resampled scores but not their spread."""
     return np.asarray(np.abs(np.quantile(resampled, [1 - level, level]) - resampled.mean()))
 
 
 def _units(design: Exchange) -> tuple[int, int]:
-    """Number of rows, groups or stretches that are resampled, and how many of them are free within their blocks."""
+    """Number of resampled rows, groups or stretches, and their degrees of freedom within blocks."""
     units = int(design.clusters.max()) + 1
     return units, units - 1 - int(np.count_nonzero(np.diff(np.sort(design.block))))

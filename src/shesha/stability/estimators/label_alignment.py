@@ -24,9 +24,9 @@ from shesha.views import Standard
 
 NOTHING_TO_RANK = "all distances between rows, or all between labels, are equal"
 _BYTES_PER_PAIR = 80
-"""Distances, labels, sort keys and orders of both, and the rows of each pair."""
+"""Number of arrays per pair: distances, labels, sort keys and orders of both, and the rows."""
 _PARTS = 20
-"""Parts of the sampled pairs whose scores tell the error from sampling."""
+"""Number of parts of the sampled pairs, whose scores give the sampling error."""
 
 
 def label_distances(codes: Labels) -> Vector:
@@ -36,7 +36,7 @@ def label_distances(codes: Labels) -> Vector:
 
 
 def estimate_alignment(request: Request) -> Evidence:
-    """Estimate 'supervised_alignment' on all rows: all pairs of them, or random ones where there are many."""
+    """Estimate 'supervised_alignment' on all pairs of rows, or on random pairs if there are many."""
     view: Standard = request.variant.look(request.source, request.options)
     n = view.n_rows
     if not uses_all_pairs(n, request.pairs) or _BYTES_PER_PAIR * n_pairs(n) > memory_budget():
@@ -54,7 +54,7 @@ def estimate_alignment(request: Request) -> Evidence:
 
 
 def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) -> Vector:
-    """A correlation with labels that two rows share or not is a sum of ranks over the pairs that share theirs."""
+    """Compute the correlation with label agreement as a sum of ranks over pairs of equal labels."""
     n_shuffles, n = labels.codes.shape
     if not n_shuffles:
         return np.empty(0)
@@ -75,7 +75,7 @@ def _null(view: Standard, outer: Ordering, labels: label_permutations.Shuffled) 
 
 
 def _correlations(of_alike: Vector, n_alike: Vector | float, unit: Vector) -> Vector:
-    """Rank correlations with whether labels differ, of the sums of the unit ranks over the pairs whose labels agree."""
+    """Rank correlations with label differences, from sums of unit ranks over pairs of equal labels."""
     n = len(unit)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (unit.sum() * n_alike / n - of_alike) / np.sqrt(n_alike * (1 - n_alike / n))
@@ -87,7 +87,7 @@ def _order_distances(view: Standard) -> Ordering:
 
 
 def _unit_ranks(found: Ordering) -> Vector:
-    """Centred ranks of unit length, each at the place of its pair."""
+    """Centred ranks of unit length, in the order of pairs."""
     n = len(found.order)
     ranked = (np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks) - (n - 1) / 2
     out = np.empty(n)
@@ -116,10 +116,10 @@ def _evidence(outer: Ordering, differ: Vector, thinned: Index | None, pairs: Pai
 
 
 def _from_pairs(view: Standard, request: Request) -> Evidence:
-    """The same on random pairs, the same for value, interval and null."""
+    """Estimate on random pairs, which value, interval and null share."""
     rng = spawn(request.seed, THINNING)
     wanted = min(request.pairs or sampled_pairs.DEFAULT_PAIRS, n_pairs(view.n_rows))
-    require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "ask for fewer pairs, or leave out pairs=")
+    require(_BYTES_PER_PAIR * wanted, f"{wanted:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i = rng.integers(view.n_rows, size=wanted)
     j = rng.integers(view.n_rows - 1, size=len(i))
     j += j >= i

@@ -47,7 +47,7 @@ def estimate_zscore(request: Request) -> Evidence:
 def _estimate_by_counts(
     request: Request, statistic: Statistic, resampled: Resampled, under_shuffles: UnderShuffles, reason: str
 ) -> Evidence:
-    """Score the data, all resamples of the rows together, and all shuffles of the labels together."""
+    """Score the data, all resamples of the rows at once, and all shuffles of the labels at once."""
     X = _rows(request)
     value = statistic(X, request.labels)
     if np.isnan(value):
@@ -77,7 +77,7 @@ def estimate_lda(request: Request) -> Evidence:
 def estimate_by_resampling(
     request: Request, scores: Callable[[Matrix, Classes, np.random.Generator], Vector], reason: str
 ) -> Evidence:
-    """Score the data, copies of resampled rows, and shuffled labels, one after another."""
+    """Score the data, resampled rows and shuffled labels, one after the other."""
     X, y = _rows(request), request.labels
     draws = scores(X, y, generator(request.seed))
     if np.isnan(draws).all():
@@ -101,7 +101,7 @@ def estimate_by_resampling(
 
 
 def estimate_one_by_one(request: Request) -> Evidence:
-    """Estimate any score by its function: on all rows, on resampled rows, and with shuffled labels if it has labels."""
+    """Estimate any score by its function, on all rows, on resampled rows, and with any labels shuffled."""
     variant, y = request.variant, request.classes
     options = {**request.options, **({"seed": request.seed} if "seed" in variant.options else {})}
 
@@ -137,5 +137,5 @@ def _rows(request: Request) -> Matrix:
 
 
 def mean_score(scores: Vector) -> float:
-    """Mean of the scores that are known; NaN if none is."""
+    """Mean of the known scores; NaN if there are none."""
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))

@@ -18,30 +18,30 @@ from shesha.support.types import Index
 from shesha.views.sampled_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
-"""How many random pairs of rows to use: a number, all there are, or as many as make a small error."""
+"""Number of random pairs of rows: a number, all pairs, or enough for a small error."""
 DEFAULT_PAIRS = 1_000_000
-"""Pairs sampled where there are more: an error of at most 0.002, whatever the number of rows."""
+"""Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows."""
 _ALL = 2**31 - 1
 _BYTES = 48
-"""Rows, distances and ranks of a sampled pair."""
+"""Memory per sampled pair for rows, distances and ranks."""
 _SPARSE = 0.5
-"""Share of all pairs up to which pairs that nobody numbered are drawn one by one: the same may come twice."""
+"""Share of all pairs up to which a default number of pairs is drawn independently, with possible repeats."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs for one partition after another."""
+    """Pairs for successive partitions."""
 
     drawn: Callable[[int], list[Callable[[], Pairs]]]
-    """What gives the pairs of each of the next so many partitions."""
+    """Function that yields the pairs of the next partitions."""
     distinct: int
-    """Pairs in all, none twice; 0 if every partition has fresh ones."""
+    """Total number of pairs without repeats; 0 if every partition has new pairs."""
     share: float
-    """Of all pairs, those that a partition is scored on; 0 if they were drawn one by one."""
+    """Number of pairs per partition; 0 if pairs were drawn independently."""
 
 
 def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generator) -> Sample:
-    """Share the pairs out among the partitions: pairs of its own for each are the best use of a number of them.
+    """Divide the pairs among the partitions, because separate pairs for each give the smallest error.
 
     Where these were too few for a rank correlation, partitions share them.
     """
@@ -52,7 +52,7 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
         )
     total = min(DEFAULT_PAIRS if asked is None else asked, n_pairs(n))
     if asked is not None:
-        memory.require(_BYTES * total, f"{total:,} pairs of rows", "ask for fewer pairs, or leave out pairs=")
+        memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i, j = sampled_halves.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
     sets = [_sort_pairs(i[at::n_sets], j[at::n_sets]) for at in range(n_sets)]
@@ -72,12 +72,12 @@ def check_pairs(pairs: PairCount, name: str = "pairs") -> int | None:
 
 
 def uses_all_pairs(n: int, asked: int | None) -> bool:
-    """Whether nothing is sampled among n rows, as far as memory allows."""
+    """Return whether all pairs of n rows are used, if memory allows."""
     return n_pairs(n) <= (DEFAULT_PAIRS if asked is None else asked)
 
 
 def pairs_of_partition(total: int, n_draws: int) -> int:
-    """Number of pairs that a partition is scored on, where so many were asked for."""
+    """Number of pairs per partition for a requested total."""
     return total // _n_sets(total, n_draws)
 
 

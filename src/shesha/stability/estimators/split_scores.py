@@ -33,7 +33,7 @@ _BATCH = 10
 
 
 def estimate_split(request: Request) -> Evidence:
-    """Estimate 'feature_split' or 'basis_averaged_split': on all pairs of rows, or on sampled ones.
+    """Estimate 'feature_split' or 'basis_averaged_split' on all pairs of rows or on a sample.
 
     Beyond `DEFAULT_PAIRS` the error from sampling pairs is small beside those from rows and partitions, and all pairs
     cost the square of the rows.
@@ -45,17 +45,17 @@ def estimate_split(request: Request) -> Evidence:
 
 
 def exact_bytes(n: int, n_draws: int) -> int:
-    """Memory that the exact estimate takes: distances of two halves, work memory and cells."""
+    """Memory of the exact estimate: distances of two halves, work memory and cells."""
     dense = 8 * (6 * n * n) if n <= halves_kernel.DENSE_ROWS else 0
     return dense + 8 * 12 * n_pairs(n) + 4 * n_draws * min(n_pairs(n), BOOTSTRAP_PAIRS)
 
 
 class Scored(Protocol):
-    """What a partition gives, whichever way it was scored."""
+    """The interface of a scored partition."""
 
     @property
     def score(self) -> float:
-        """Rank correlation of the halves; NaN where there is none."""
+        """Rank correlation of the halves; NaN if there is none."""
         ...
 
 
@@ -64,7 +64,7 @@ Part = TypeVar("Part", bound=Scored)
 
 @dataclass(frozen=True)
 class _Found:
-    """What one pass takes from a partition."""
+    """The numbers that one pass takes from a partition."""
 
     score: float
     cells: bootstrap_correlations.Cells | None
@@ -108,7 +108,7 @@ def _exact(request: Request) -> Evidence:
 
 
 def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> list[Part]:
-    """Score the asked number of partitions, then more until their standard error is small enough.
+    """Score the requested number of partitions, then more until the standard error is small enough.
 
     `score(start, count)` scores that many partitions from the given one on.
     """
@@ -125,7 +125,7 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
 
 
 def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
-    """Choose the pairs that carry the interval: all (None), or a random set of positions among them."""
+    """Choose the pairs for the interval: all (None), or a random subset of positions."""
     if request.n_bootstrap == 0:
         return None, (np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
     i, j = np.triu_indices(n, k=1)
@@ -138,7 +138,7 @@ def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:
 def score_resamples(
     cells: Sequence[bootstrap_correlations.Cells], pairs: Pairs, n_rows: int, request: Request, value: float
 ) -> Vector:
-    """Scores of resampled rows; coarse ranks shift all alike, so deviations are added to the exact value."""
+    """Scores of resampled rows; coarse ranks shift all equally, so deviations are added to the exact value."""
     if not cells or request.n_bootstrap == 0:
         return np.empty(0)
     # The rows as they are come first: all resamples are coarsened as they are.
@@ -195,7 +195,7 @@ def _from_pairs(request: Request) -> Evidence:
 
 
 def halves_from_source(request: Request) -> SampledHalves:
-    """The halves of rows that are read as they are needed."""
+    """The halves of rows that are read when needed."""
     rotated = bool(request.variant.view_options.get("rotated"))
     return SampledHalves(cast(Rows, request.source), request.options["metric"], rotated)
 
@@ -214,5 +214,5 @@ def _draw_notes(scores: Vector, request: Request) -> list[str]:
 
 
 def thinning_note(thinned: Index | None) -> list[str]:
-    """Say that the interval rests on fewer pairs than the value."""
-    return [] if thinned is None else [f"the interval rests on {len(thinned):,} random pairs; the value on all"]
+    """Return a note if the interval uses fewer pairs than the value."""
+    return [] if thinned is None else [f"the interval uses {len(thinned):,} random pairs, the value all pairs"]

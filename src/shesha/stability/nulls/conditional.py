@@ -19,11 +19,11 @@ from shesha.views import Rows
 ROW_SCALE = "row scale"
 _ENTRIES = 1 << 22
 _VARIES = 1e-9
-"""Quantities whose spread is a smaller share of their mean are the same in all rows."""
+"""Share of the mean below which a quantity's spread counts as constant."""
 
 
 def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayLike | None = None) -> list[Request]:
-    """Return the request once for each quantity that the null is to keep.
+    """Return one request for each quantity that the null preserves.
 
     The scale of a row shows in several quantities, and which of them the halves share depends on the data: random
     scales about an offset show in the distance from the mean row, depth in the norm and in the number of features that
@@ -54,16 +54,16 @@ def _quantities(request: Request, keep: str | ArrayLike) -> Iterator[tuple[str, 
         return
     check.choice(keep, (ROW_SCALE,), "keep")
     if not isinstance(request.source, Rows):
-        raise ValueError(f"keep must be an array where only distances between rows are known, got {keep!r}")
+        raise ValueError(f"keep must be an array if only distances between rows are known, got {keep!r}")
     found = scales(request.source, within_rows=request.options.get("metric") == "correlation")
     varying = {name: kept for name, kept in found.items() if kept.std() > _VARIES * kept.mean()}
     if not varying:
-        raise ValueError(f"keep must be something that differs between rows, got {keep!r} of rows of one scale")
+        raise ValueError(f"keep must differ between rows, got {keep!r} for rows of equal scale")
     yield from varying.items()
 
 
 def scales(rows: Rows, *, within_rows: bool = False) -> dict[str, Vector]:
-    """Return what shows a row's scale, by name; `within_rows` removes each row's own mean first.
+    """Return the quantities of a row's scale by name; `within_rows` removes each row's mean first.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _parts(rows: Rows, unit: float = 1.0, within_rows: bool = False) -> Iterator
 
 
 def _repeat_seed(seed: Seed, n: int) -> list[int | np.random.Generator | None]:
-    """Seeds that give the same partitions n times: the score is one, whatever it stands beside."""
+    """Return n seeds that give the same partitions, because all nulls refer to one score."""
     if isinstance(seed, int):
         return [seed] * n
     rng = generator(seed)

@@ -26,15 +26,16 @@ from shesha.views import Representation, Rows, SplitHalves
 from shesha.views.split_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
-"""Rotations that a draw is averaged over. One statistic, of fewer rotations: it spreads a little more than the score,
-never less. The spread that rotations leave is mostly small beside that of the features' values."""
+"""Number of rotations over which a draw is averaged. With fewer rotations than the score, the null spreads slightly
+more, never less. The spread over rotations is mostly small compared with that of the features' values."""
 PAIRS = 100_000
-"""Pairs of rows per rotation beyond which random ones are used: the null is a little wider then, never narrower."""
+"""Number of pairs of rows per rotation above which random pairs are used, which makes the null slightly wider, never
+narrower."""
 
 
 @dataclass(frozen=True)
 class UnlinkedFeatures:
-    """Draws of the data in which nothing links the features, scored as the data are.
+    """Draws of the data with unrelated features, scored like the data.
 
     A random rotation mixes all features, so that both halves see those of large variance: halves of independent
     features of unequal scale agree (0.7 and more), and matching their rows would call that a structure. Permuting each
@@ -51,11 +52,11 @@ class UnlinkedFeatures:
 
     @property
     def empty_null(self) -> Vector:
-        """The null where no partition has a score."""
+        """The null if no partition has a score."""
         return np.full(self.request.n_permutations, np.nan)
 
     def products(self, at: int, found: Partition) -> None:
-        """Nothing: no draw uses a partition of the data."""
+        """Do nothing, because no draw uses a partition of the data."""
 
     def null(self, products: object, visit: object) -> Vector:
         """Score each draw on the rotations of its turn."""
@@ -72,7 +73,7 @@ class UnlinkedFeatures:
 
 
 def shuffle_features(rows: Matrix, design: Exchange, rng: np.random.Generator) -> Matrix:
-    """Return the rows with the values of each feature permuted by a draw of their own.
+    """Return the rows with the values of each feature permuted separately.
 
     Parameters
     ----------
@@ -94,24 +95,24 @@ def _score(rows: Matrix, metric: Metric, rotations: Sequence[Draw]) -> float:
 
 
 def _drop_undirected(rows: Matrix, metric: Metric) -> Representation:
-    """Leave out the rows that a draw leaves without direction."""
+    """Leave out rows without a direction in a draw."""
     kept = np.setdiff1d(np.arange(len(rows)), find_undirected_rows(rows, metric))
     return Representation(np.ascontiguousarray(rows[kept]), np.finfo(float).eps)
 
 
 Turned = Callable[[Matrix, Metric, Sequence[Draw]], Iterator[tuple[Matrix, Masks | Planes]]]
-"""From rows to the rows, and the halves of their features, of each rotation."""
+"""Function from rows to the rotated rows and their halves, for each rotation."""
 
 
 def _rotate_principal_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Masks]]:
-    """Rotate as the halves of all pairs do, whose rows are written in their principal axes first."""
+    """Rotate in the same way as the halves of all pairs, whose rows are first written in principal axes."""
     halves = Masks.build([np.arange(rows.shape[1])])
     for one in rotate_rows(_drop_undirected(rows, metric), metric, turn):
         yield one, halves
 
 
 def rotate_given_axes(rows: Matrix, metric: Metric, turn: Sequence[Draw]) -> Iterator[tuple[Matrix, Planes]]:
-    """Rotate as the halves of random pairs do, which see a few rows at a time."""
+    """Rotate in the same way as the halves of random pairs, which process a few rows at a time."""
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
     for one in turn:
@@ -126,7 +127,7 @@ def sampled_null(
     rotations: Sequence[Draw],
     turned: Turned = rotate_given_axes,
 ) -> Vector:
-    """Return the same null of some rows, from random pairs of them.
+    """Return the same null for some rows, from random pairs of them.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def _draws(request: Request) -> Iterator[np.random.Generator]:
 
 
 def _turns(rotations: Sequence[Draw]) -> Iterator[list[Draw]]:
-    """Yield the rotations of one draw after another, each from its beginning."""
+    """Yield the rotations of successive draws, each from its beginning."""
     together = min(ROTATIONS, len(rotations))
     for first in count(0, together):
         yield [restart_draw(rotations[(first + k) % len(rotations)]) for k in range(together)]
@@ -174,7 +175,7 @@ def _mean(scores: Sequence[float]) -> float:
 
 
 def choose_null(request: Request, n_features: int, draws: Sequence[Draw]) -> Matchings | UnlinkedFeatures:
-    """Return what a split score is held against: unlinked features where a rotation mixes them, else matched rows."""
+    """Return the null of a split score: shuffled features if a rotation mixes them, otherwise matched rows."""
     if request.variant.view_options.get("rotated"):
         return UnlinkedFeatures(request, draws)
     return Matchings.build(request, n_features)

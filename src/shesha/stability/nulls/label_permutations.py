@@ -12,9 +12,9 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index
 
 ALL_ROWS = 4096
-"""Rows up to which the labels of all are shuffled, by a score whose work grows with their square or with splits."""
+"""Number of rows up to which all labels are shuffled, for scores whose work grows with its square or with splits."""
 NULL_ROWS = 2048
-"""Rows whose labels are shuffled beyond: their null is wider, never narrower."""
+"""Number of rows whose labels are shuffled above that limit; their null is wider, never narrower."""
 _FEWEST = 2
 
 
@@ -25,20 +25,20 @@ class Shuffled:
     rows: Index | None
     """None: all."""
     classes: Classes
-    """Labels of these rows, as they are."""
+    """True labels of these rows."""
     codes: Index
-    """Shuffled, one line per shuffle."""
+    """Shuffled labels, one line per shuffle."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Say that the null rests on fewer rows than the value."""
+        """Return a note if the null uses fewer rows than the value."""
         if self.rows is None or not len(self.codes):
             return ()
-        return (f"the null shuffles the labels of {len(self.rows):,} random rows: it is wider than that of all",)
+        return (f"the null shuffles the labels of {len(self.rows):,} random rows, so it is wider than that of all",)
 
 
 def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
-    """Shuffle the labels of all rows, or, where there are very many, of some."""
+    """Shuffle the labels of all rows, or of some if there are very many."""
     y = request.labels
     enough = always_all or request.n_rows <= ALL_ROWS or not request.n_permutations
     rows = None if enough else _some(request, NULL_ROWS)
@@ -50,7 +50,7 @@ def shuffle_labels(request: Request, *, always_all: bool = False) -> Shuffled:
 
 
 def _some(request: Request, most: int) -> Index | None:
-    """Choose random rows, whole groups, or a stretch of a series; None where a class would hardly have a row."""
+    """Choose random rows, whole groups, or a stretch of a series; None if a class would have hardly any rows."""
     rng, design, codes = spawn(request.seed, SHUFFLING), request.exchange, request.labels.codes
     n = design.n_rows
     if design.shift or design.block_length:

@@ -32,19 +32,19 @@ def partitions_per_matching(n_features: int, n_draws: int) -> int:
 
 @dataclass(frozen=True)
 class Matchings:
-    """Random matchings of the rows, which take turns through the partitions: so the null is that of a typical one."""
+    """Random matchings of the rows, which are assigned to the partitions in turn."""
 
     orders: Sequence[Index]
     design: Exchange
     seeds: Index
-    """One per partition, for matchings of the rows that have a direction in it where not all may be exchanged."""
+    """One design per partition, for the rows that have a direction in it, if exchanges are restricted."""
     together: int
-    """Partitions that a matching is scored on."""
+    """Number of partitions on which a matching is scored."""
     n_draws: int
 
     @classmethod
     def build(cls, request: Request, n_features: int) -> Matchings:
-        """Draw the matchings that a request asks for."""
+        """Draw the matchings of a request."""
         n_draws = request.options["n_draws"]
         together = partitions_per_matching(n_features, n_draws)
         seeds = (
@@ -56,7 +56,7 @@ class Matchings:
 
     @property
     def empty_null(self) -> Vector:
-        """The null where no partition has a score."""
+        """The null if no partition has a score."""
         return np.full(len(self.orders), np.nan)
 
     @property
@@ -67,7 +67,7 @@ class Matchings:
         return range(turn, len(self.orders), self._n_turns)
 
     def products(self, at: int, found: Partition) -> Vector | None:
-        """Correlations of a partition under the matchings of its turn; None if there are none."""
+        """Correlations of a partition under its matchings; None if there are none."""
         if at >= self.n_draws or not self.orders:
             return None
         return self._products(at, found, self._turn_numbers(at // self.together))
@@ -81,7 +81,7 @@ class Matchings:
         return permutation_products(*ranks, n, orders) if orders else np.empty(0)
 
     def _match_directed_rows(self, at: int, directed: Mask | None, numbers: Sequence[int]) -> list[Index]:
-        """Matchings of the rows that have a direction in both halves, among themselves; others say nothing."""
+        """Matchings among the rows that have a direction in both halves."""
         if directed is None:
             return [self.orders[k] for k in numbers]
         if self.design.named:
@@ -92,7 +92,7 @@ class Matchings:
         return [places[order[directed[order]]] for order in (self.orders[k] for k in numbers)]
 
     def null(self, products: Sequence[Vector | None], visit: Callable[[int, Use], Vector | None]) -> Vector:
-        """Average over the partitions of each turn; `visit` makes a partition again.
+        """Average over the partitions of each turn; `visit` recomputes a partition.
 
         A turn without a score leaves its matchings to the next one that has one, or to the last.
         """

@@ -19,16 +19,16 @@ from shesha.views import SampledHalves
 from shesha.views.split_halves import Draw, restart_draw
 
 NULL_PAIRS = 100_000
-"""Pairs per matching: the null of fewer pairs than the score has is wider, never narrower."""
+"""Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""
 NULL_ROWS = 4096
-"""Rows that are matched, where there are more: the null of fewer rows is wider, never narrower."""
+"""Maximum number of matched rows; with fewer rows, the null is wider, never narrower."""
 
 _STRATA = 32
-"""Strata of which so many fit among the rows that are matched are taken whole."""
+"""Strata are chosen as a whole if at least this many fit among the matched rows."""
 
 
 def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> Vector:
-    """Correlate the first half of random pairs with the second half of the pairs that they are matched with.
+    """Correlate the first half of random pairs with the second half of their matched pairs.
 
     Halves of random rotations (those of the score) are held against unlinked features instead.
     """
@@ -71,7 +71,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
 
 
 def _rows(design: Exchange, rng: np.random.Generator) -> Index:
-    """Choose the rows that are matched: random ones, whole groups, or a stretch of a series."""
+    """Choose the rows to match: random rows, whole groups, or a stretch of a series."""
     n = design.n_rows
     if n <= NULL_ROWS:
         return np.arange(n)
@@ -86,7 +86,7 @@ def _rows(design: Exchange, rng: np.random.Generator) -> Index:
 
 
 def _units(design: Exchange) -> Index:
-    """Code of what is chosen whole: a row or its group; its stratum, where that is small.
+    """Code of the unit that is chosen as a whole: a row, its group, or a small stratum.
 
     Of a small stratum random rows would hardly leave two that can take each other's place.
     """

@@ -20,12 +20,12 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Standard
 
 _ALL_PAIRS = 4096
-"""Rows up to which the interval rests on all pairs; beyond, on random ones."""
+"""Number of rows up to which the interval uses all pairs, and above which it uses random pairs."""
 _SOME_PAIRS = 1_000_000
 
 
 def estimate_separation(request: Request) -> Evidence:
-    """Estimate 'class_separation_ratio': all rows at once, not subsamples; a resample is a vector of row counts."""
+    """Estimate 'class_separation_ratio' on all rows instead of subsamples; resamples are vectors of row counts."""
     rows: Standard = request.variant.look(request.source, request.options)
     y, n = request.labels, rows.n_rows
     counts = np.ones((n, 1))
@@ -50,7 +50,7 @@ def estimate_separation(request: Request) -> Evidence:
 
 
 def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
-    """Shuffles of the labels leave the sum of all distances and the numbers of pairs as they are."""
+    """Score shuffled labels, which do not change the sum of all distances or the numbers of pairs."""
     if not len(labels.codes):
         return np.empty(0)
     chosen = rows if labels.rows is None else rows.permute(labels.rows)
@@ -61,7 +61,7 @@ def _null(rows: Standard, labels: label_permutations.Shuffled) -> Vector:
 
 
 def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Vector, tuple[str, ...]]:
-    """Resamples of the rows, on random pairs of them: deviations from the same pairs are added to the value."""
+    """Score resamples on random pairs of rows, and add deviations from the same pairs to the value."""
     rng = spawn(request.seed, THINNING)
     n = rows.n_rows
     i = rng.integers(n, size=_SOME_PAIRS)
@@ -71,12 +71,12 @@ def _score_resamples(rows: Standard, request: Request, value: float) -> tuple[Ve
     differ = request.labels.codes[i] != request.labels.codes[j]
     (i, j), counts = count_group_pairs_once(request.design, (i, j), np.hstack([np.ones((n, 1)), request.resamples()]))
     found = ratios_of_pairs(distances, differ, counts, i, j)
-    note = f"the interval rests on {_SOME_PAIRS:,} random pairs; the value on all"
+    note = f"the interval uses {_SOME_PAIRS:,} random pairs, the value all pairs"
     return value + found[1:] - found[0], (note,)
 
 
 def _copies(rows: Standard, request: Request, counts: Matrix) -> Sums:
-    """Pairs of a group's rows with those of its copies in a resample, which are no pairs of the data."""
+    """Pairs between copies of a group in a resample, which are not pairs of the data."""
     group = group_codes(request.design)
     if group is None or counts.shape[1] == 1:
         return Sums(*(np.zeros(counts.shape[1]),) * 4)
@@ -107,8 +107,8 @@ def _sums(rows: Standard, y: Classes, counts: Matrix) -> Sums:
     view=Standard,
     title="Class separation",
     bounds=(0, float("inf")),
-    means="Mean distance between classes over mean distance within; 1 is none.",
-    means_not="In many dimensions even good classes come close to 1.",
+    means="Mean distance between classes divided by mean distance within; 1 means no separation.",
+    means_not="In many dimensions, even well-separated classes are close to 1.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "translation", "orthogonal"),
     estimator=estimate_separation,
@@ -124,7 +124,7 @@ def class_separation_ratio(
     metric: Metric = "euclidean",
     seed: Seed = None,
 ) -> float:
-    """Mean distance between classes over mean distance within, averaged over random subsamples.
+    """Ratio of mean distances between and within classes, averaged over random subsamples.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def _require_two(y: Classes) -> None:
     title="Stability of the discriminant direction",
     bounds=(0, 1),
     means="Do resamples of the rows agree on the direction that separates two classes?",
-    means_not="A stable direction may separate badly; random directions agree the better the fewer features there are.",
+    means_not="A stable direction may separate classes badly; random directions agree better with fewer features.",
     reference="Raju 2026, section 3.3",
     invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
@@ -78,7 +78,7 @@ def lda_stability(
     title="Stability of the discriminant subspace",
     bounds=(0, 1),
     means="Do resamples of the rows agree on the directions that separate the classes?",
-    means_not="A stable subspace may separate badly; random ones agree the better the fewer features there are.",
+    means_not="A stable subspace may separate classes badly; random ones agree better with fewer features.",
     reference="Raju 2026, section 3.3, for any number of classes",
     invariant=("translation", "orthogonal"),
     estimator=estimate_lda,
@@ -87,7 +87,7 @@ def lda_stability(
 def lda_subspace_stability(
     data: Plain, y: Classes, n_bootstrap: int = 50, subsample_frac: float = 0.5, seed: Seed = None
 ) -> float:
-    """Agreement of the linear discriminant subspace with those of stratified resamples, any number of classes.
+    """Agreement of the linear discriminant subspace with those of stratified resamples, for any number of classes.
 
     The subspace is spanned by the discriminant directions of all classes (at most classes - 1, and
     at most n_features, dimensions). Agreement is the mean cosine of the principal angles; with two

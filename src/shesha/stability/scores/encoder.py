@@ -19,7 +19,7 @@ Perturbation = Callable[..., Any]
 def encoder_stability(
     f: Callable[[Any], ArrayLike], X: Any, perturb: Perturbation | float, n: int = 30, *, seed: Seed = None
 ) -> float:
-    """How far does an encoder's output turn when its input is perturbed?
+    """Rotation of an encoder's output under perturbation of its input.
 
     Outputs are scaled to unit length; the displacement of a row is the Euclidean distance between
     its perturbed and its clean output, and the score is 1 / (1 + mean displacement) over all rows
@@ -77,7 +77,7 @@ def _as_callable(perturb: Perturbation | float) -> Perturbation:
 
 
 def _wants_generator(perturb: Perturbation) -> bool:
-    """Whether a callable needs, or names, a generator beside its input."""
+    """Return whether a callable requires or accepts a generator besides its input."""
     if isinstance(perturb, np.ufunc):  # Older NumPy gives these no readable signature.
         return perturb.nin > 1
     try:

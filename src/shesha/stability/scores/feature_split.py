@@ -17,8 +17,8 @@ _SETTINGS = {"metric": "cosine", "n_draws": 30}
     view=SplitHalves,
     title="Feature-split stability",
     bounds=(-1, 1),
-    means="Do random halves of the features see the same geometry?",
-    means_not="High stability is not correctness; low is not information loss.",
+    means="Do random halves of the features have the same geometry?",
+    means_not="High stability is not correctness; low stability is not information loss.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling",),
     estimator=estimate_split,
@@ -35,7 +35,7 @@ def feature_split(
     seed: Seed = None,
     max_samples: int | None = 1600,
 ) -> float:
-    """Feature-split Shesha: do random halves of the features agree on the geometry?
+    """Feature-split Shesha: agreement of random halves of the features on the geometry.
 
     The features are cut at random into two halves, the distances between all rows are computed in
     each, and the two sets of distances are rank-correlated; the score is the mean over splits.
@@ -91,8 +91,9 @@ def feature_split(
     view_options={"rotated": True},
     title="Basis-averaged stability",
     bounds=(-1, 1),
-    means="Do random halves see the same geometry after random rotations? A property of the geometry, not of the axes.",
-    means_not="Well above feature_split: few axes carry the geometry.",
+    means="Do random halves have the same geometry after random rotations? It is a property of the geometry, not of "
+    "the axes.",
+    means_not="If it is far above feature_split, a few axes carry the geometry.",
     reference="Raju 2026, section 3.2, averaged over the orthogonal group",
     invariant=("scaling", "orthogonal"),
     estimator=estimate_split,

@@ -36,7 +36,7 @@ from shesha.views import Plain, Standard
 def supervised_alignment(
     rows: Standard, y: Classes, metric: Metric = "correlation", seed: Seed = None, max_samples: int | None = 300
 ) -> float:
-    """Rank correlation between the distances of rows and whether their labels differ.
+    """Rank correlation between distances of rows and differences of their labels.
 
     Column means are removed first. The label distances take two values, so ties keep the score
     below 1 even for perfect classes (0.87 for two equal, perfectly separated ones).
@@ -92,7 +92,7 @@ def supervised_alignment(
     alias="variance",
 )
 def variance_ratio(data: Plain, y: Classes) -> float:
-    """Share of the total variance that lies between classes.
+    """Share of the total variance between classes.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def variance_ratio(data: Plain, y: Classes) -> float:
     view=Plain,
     title="Distance from other classes",
     bounds=(-1, 1),
-    means="(inter - intra) / (inter + intra), about class means; 0 is none.",
-    means_not="Random labels give a little more, the smaller the classes the more.",
+    means="(inter - intra) / (inter + intra) from class means; 0 means no separation.",
+    means_not="Random labels give slightly more, especially for small classes.",
     reference="Raju 2026, journal version, A.1",
     invariant=("scaling", "translation", "orthogonal"),
     estimator=estimate_zscore,

@@ -23,18 +23,18 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Plain
 
 _MIN_CLASSES = 3
-"""Two classes have one distance, and one number cannot be correlated."""
+"""Smallest number of classes: two classes have one distance, which cannot be correlated."""
 _TOGETHER = 8
-"""Resamples that are held at a time."""
+"""Maximum number of resamples in memory."""
 _ENTRIES = 1 << 18
-"""Numbers of centroids that are held together."""
+"""Maximum number of values of centroids in memory."""
 _FEWEST = 2
-"""Rows of a class that can be cut in two."""
+"""Smallest number of rows of a class that can be divided."""
 _NOTHING = "the centroids have equal distances, or a class has one row"
 
 
 def estimate_label_conditioned(request: Request) -> Evidence:
-    """Estimate 'label_conditioned_split': rows are resampled with their labels, and null labels are shuffled."""
+    """Estimate 'label_conditioned_split', with rows resampled with their labels, and a null of shuffled labels."""
     data: Plain = request.variant.look(request.source, request.options)
     splits = _Splits(data.rows, request.options["n_draws"], request.options["metric"], _groups(request))
     y = request.labels
@@ -56,19 +56,19 @@ def estimate_label_conditioned(request: Request) -> Evidence:
 
 
 def _groups(request: Request) -> Index | None:
-    """Code of what must not be cut in two: groups, or stretches of a series; None where rows stand alone."""
+    """Code of units that must not be divided: groups or stretches of a series; None for independent rows."""
     clusters = request.exchange.clusters
     return clusters if int(clusters.max()) + 1 < len(clusters) else None
 
 
 def _places(request: Request, rng: np.random.Generator) -> list[Index]:
-    """Which row of each class stands at each of its places in a resample."""
+    """The row at each position of each class in a resample."""
     y, rows = request.labels, request.resample_rows(rng)
     return [np.searchsorted(own, rows[y.codes[rows] == code]) for code, own in enumerate(y.members)]
 
 
 def _require_splittable(y: Classes) -> None:
-    """Refuse classes that cannot be cut in two."""
+    """Refuse classes that cannot be divided."""
     few = y.names[[len(own) < _FEWEST for own in y.members]]
     if len(few):
         raise ValueError(f"y must give each class at least 2 rows, got one row of {check.join_items(few)}")
@@ -80,7 +80,7 @@ def _require_splittable(y: Classes) -> None:
     title="Stability of class centroids",
     bounds=(-1, 1),
     means="Do halves of each class agree on which classes are close?",
-    means_not="It says nothing of single rows, and is rough for few classes.",
+    means_not="It does not describe single rows, and is imprecise for few classes.",
     reference="Raju 2026, section 3.3",
     invariant=("scaling", "orthogonal"),
     estimator=estimate_label_conditioned,
@@ -93,7 +93,7 @@ def _require_splittable(y: Classes) -> None:
 def label_conditioned_split(
     data: Plain, y: Classes, n_splits: int = 30, metric: Metric = "cosine", seed: Seed = None
 ) -> float:
-    """Do class-balanced halves of the rows agree on the geometry of the class centroids?
+    """Agreement of class-balanced halves of the rows on the geometry of the class centroids.
 
     Each class's rows are cut at random into two halves (the second has one more if odd), the
     distances between the class centroids are computed in each half and rank-correlated. With
@@ -137,7 +137,7 @@ def label_conditioned_split(
 
 
 def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Matrix]:
-    """Centroids of both halves of rows that stand class by class: arrays of shape (n_splits, n_classes, n_features)."""
+    """Centroids of both halves of rows sorted by class: arrays of shape (n_splits, n_classes, n_features)."""
     shape = len(masks[0]), len(masks), rows.shape[1]
     first, second, at = np.empty(shape), np.empty(shape), 0
     for label, mask in enumerate(masks):
@@ -153,7 +153,7 @@ def _centroids(rows: Matrix, masks: Sequence[Mask | Matrix]) -> tuple[Matrix, Ma
 
 
 _Drawn = tuple[list[Index], list[Mask]]
-"""Which row stands at each place of each class, and which places belong to the first half of each split."""
+"""The row at each position of each class, and the positions of the first half of each split."""
 
 
 class _Splits:
@@ -163,18 +163,18 @@ class _Splits:
         self._X, self._n_splits, self._metric, self._groups = X, n_splits, metric, groups
 
     def require_groups(self, y: Classes) -> None:
-        """Refuse groups that leave a class in one of them: its halves would cut the group in two."""
+        """Refuse classes with only one group, because their halves would divide the group."""
         if self._groups is None:
             return
         alone = [len(np.unique(self._groups[own])) < _FEWEST for own in y.members]
         if any(alone):
             raise ValueError(
-                f"groups must leave every class in at least 2 groups, so that either half has it, got 1 for "
+                f"groups must leave every class in at least 2 groups, one for each half, got 1 for "
                 f"{check.join_items(y.names[alone])}"
             )
 
     def draw(self, y: Classes, places: list[Index], rng: np.random.Generator) -> _Drawn | None:
-        """Draw the halves; None where a class cannot be cut in two."""
+        """Draw the halves; None if a class cannot be divided."""
         if min(map(len, places)) < _FEWEST:
             return None
         if self._groups is None:
@@ -184,7 +184,7 @@ class _Splits:
         return None if halves is None else (places, halves)
 
     def scores(self, y: Classes, places: list[Index], rng: np.random.Generator) -> Vector:
-        """Agreement of the centroids in each split; `places` says which row of a class stands at each of its places."""
+        """Agreement of the centroids in each split; `places` has the row at each position of a class."""
         return self.build(self.members(y), self.draw(y, places, rng))
 
     def members(self, y: Classes) -> list[Matrix]:
@@ -192,7 +192,7 @@ class _Splits:
         return [self._X[own] for own in y.members]
 
     def build(self, members: list[Matrix], drawn: _Drawn | None) -> Vector:
-        """Agreement of the centroids in each of the splits that were drawn."""
+        """Agreement of the centroids in each drawn split."""
         if drawn is None:
             return np.full(self._n_splits, np.nan)
         shape = self._n_splits, len(members), self._X.shape[1]
@@ -206,7 +206,7 @@ class _Splits:
         return agreements(first, second, self._metric)
 
     def null(self, labels: label_permutations.Shuffled, rng: np.random.Generator) -> Vector:
-        """Mean agreement under each shuffle of the labels: the same splits of the places within classes for all."""
+        """Mean agreement under each shuffle of the labels, with the same splits of positions for all."""
         X = self._X if labels.rows is None else self._X[labels.rows]
         sizes = [len(own) for own in labels.classes.members]
         orders = np.argsort(labels.codes, axis=1, kind="stable")
@@ -229,7 +229,7 @@ class _Splits:
     def _null_masks(
         self, labels: label_permutations.Shuffled, orders: Index, rng: np.random.Generator
     ) -> Sequence[Sequence[Mask | Matrix]] | None:
-        """Halves for all shuffles, or for each: where groups stay whole, these depend on which class they have."""
+        """Halves for all shuffles, or for each shuffle if groups stay whole, because they depend on group classes."""
         sizes = [len(own) for own in labels.classes.members]
         if self._groups is None:
             return [[mask.astype(np.float64) for mask in random_halves(sizes, self._n_splits, rng)]]
@@ -245,7 +245,7 @@ class _Splits:
     def score_resamples(
         self, y: Classes, draw: Callable[[], list[Index]], count: int, rng: np.random.Generator
     ) -> Vector:
-        """Mean agreement of each of many resamples: drawn one after another, scored side by side."""
+        """Mean agreement of each of many resamples, which are drawn in sequence and scored together."""
         members = self.members(y)
         found: list[float] = []
         for start in track(range(0, count, _TOGETHER), -(-count // _TOGETHER), "resamples"):

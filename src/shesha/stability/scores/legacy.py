@@ -22,7 +22,8 @@ _FEWEST_ANCHORS, _FEWEST_PROBES = 10, 20
     title="Sample-split score",
     bounds=(-1, 1),
     means="Kept as documented.",
-    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    means_not="It does not measure stability: it correlates distances of different pairs of rows, so its expected "
+    "value is about 0.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
     estimand=False,
@@ -97,7 +98,8 @@ def sample_split(
     title="Anchor score",
     bounds=(-1, 1),
     means="Kept as documented.",
-    means_not="No stability: it correlates distances of different pairs of rows, so its expected value is about 0.",
+    means_not="It does not measure stability: it correlates distances of different pairs of rows, so its expected "
+    "value is about 0.",
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
     estimand=False,
@@ -179,7 +181,7 @@ def anchor_stability(
 
 
 def _rank_correlation(first: Matrix, second: Matrix) -> float:
-    """Rank correlation of the ranks within rows, all rows together."""
+    """Rank correlation of the ranks within rows, over all rows."""
     n = first.shape[1]
     centred = [one - (n - 1) / 2 for one in (first, second)]
     variance = len(first) * (n**3 - n) / 12
@@ -201,7 +203,7 @@ def _rank_rows(values: Matrix, level: float) -> Matrix:
 
 
 def _shrink_sizes(n: int, n_anchors: int, n_per_split: int) -> tuple[int, int]:
-    """Shrink both sizes in proportion when there are too few rows, as the public package does."""
+    """Reduce both sizes in proportion if there are too few rows, as the public package does."""
     needed = n_anchors + 2 * n_per_split
     if n >= needed:
         return n_anchors, n_per_split

@@ -187,7 +187,7 @@ def drift_path(
 
 
 def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> float:
-    """Correlate the distances of two named representations; NotEstimable where those of one are all equal."""
+    """Correlate the distances of two named representations; raise NotEstimable if those of one are all equal."""
     a, b = (
         _rank_distances(source, name, method, metric) for name, source in zip(data, _check_same_rows(data), strict=True)
     )
@@ -212,7 +212,7 @@ def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
 
 
 def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:
-    """Distances of one representation, ranked once for all that it is compared with; None if they are all equal."""
+    """Distances of one representation, ranked once for all comparisons; None if they are all equal."""
     with explain_undirected_rows(name):
         try:
             return representation_from(source).view(RankedRdm, metric=metric, method=method)

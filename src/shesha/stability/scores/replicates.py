@@ -1,4 +1,4 @@
-"""Stability across matched replicates: the same rows, measured or modelled twice."""
+"""Stability across matched replicates: the same rows measured or modelled twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Standard
 from shesha.views.rdm import METHODS, Method
 
-_NOT_CORRECT = "Two fits may agree and both be wrong; low may be noise in one of them alone."
+_NOT_CORRECT = "Two fits may agree and both be wrong; a low value may come from noise in only one of them."
 
 
 @stability(
@@ -68,7 +68,7 @@ def replicate_stability(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine"
     view=Standard,
     title="Anchor-profile stability",
     bounds=(-1, 1),
-    means="Do fixed anchor rows see the other rows at the same distances in both replicates?",
+    means="Are the distances of other rows to fixed anchor rows the same in both replicates?",
     means_not=_NOT_CORRECT,
     reference="Raju 2026, section 3.2",
     invariant=("scaling", "orthogonal"),
@@ -82,7 +82,7 @@ def anchor_profile_stability(
     metric: Metric = "cosine",
     method: Method = "spearman",
 ) -> float:
-    """Do fixed anchor rows see the other rows at the same distances in both replicates?
+    """Are the distances of other rows to fixed anchor rows the same in both replicates?
 
     Each anchor's distances to the probe rows are correlated between the two replicates; the score
     is the mean over anchors. It needs n_anchors * n_probes distances, not n_samples**2.
