@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import t as student_t
 
 from shesha.coherence import (
     coherence,
@@ -215,6 +216,29 @@ def test_intervals_hold_the_mean_score():
     found = [scored(seed)[0] for seed in range(60)]
     assert sum(one.ci_low <= truth <= one.ci_high for one in found) >= 50
     assert sum(one.unbiased_ci_low <= unbiased <= one.unbiased_ci_high for one in found) >= 50
+
+
+@pytest.mark.parametrize("n_zero", [0, 20])
+def test_intervals_of_differences_are_those_of_the_jackknife(n_zero):
+    """Differences of no length have no direction, and are left out of both scores."""
+    v = np.vstack([np.random.default_rng(0).normal(size=(40, 5)) + 0.5, np.zeros((n_zero, 5))])
+    found, n = coherence_of_differences(v, n_draws=9), len(v)
+    intervals = {
+        mean_cosine: (found.ci_low, found.ci_high),
+        pairwise_cosine: (found.unbiased_ci_low, found.unbiased_ci_high),
+    }
+    for score, (low, high) in intervals.items():
+        left = np.array([score(np.delete(v, i, axis=0)) for i in range(n)])
+        error = np.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum())
+        assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, n - 1) * error, rel=0.03)
+
+
+def test_intervals_are_as_wide_as_the_scores_of_other_rows_differ():
+    found = [scored(seed)[0] for seed in range(1000, 1150)]
+    for name, low, high in (("coherence", "ci_low", "ci_high"), ("unbiased", "unbiased_ci_low", "unbiased_ci_high")):
+        spread_of_runs = np.std([getattr(one, name) for one in found])
+        half = np.mean([getattr(one, high) - getattr(one, low) for one in found]) / 2
+        assert half == pytest.approx(student_t.ppf(0.975, 24) * spread_of_runs, rel=0.25)
 
 
 def scored(seed):

@@ -1,0 +1,128 @@
+"""Runs of the tests for `mutate.py`: each in a fork of a process that has loaded the libraries already."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from _probes import HITS, Recorder
+
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", "site", "studies.egg-info")
+# Rewritten assertions would compile the whole package anew in every run, as it holds a plugin of pytest.
+OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
+SHARED_TESTS = {
+    "views": ["tests/measures", "tests/stability"],
+    "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
+}
+"""Where the tests of rooms are that have no folder of their own."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of tests ended in."""
+
+    passed: bool
+    timed_out: bool
+    seconds: dict[str, float]
+    fixtures: dict[str, list[str]]
+    failed: list[str]
+
+
+def list_tests(root: Path, room: str) -> list[str]:
+    """List the folders and files with the tests of a room."""
+    own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else SHARED_TESTS.get(room, [])
+    alone = root / "tests" / f"test_{room}.py"
+    return own + ([str(alone.relative_to(root))] if alone.exists() else [])
+
+
+def load_libraries(root: Path, tests: list[str]) -> None:
+    """Import what the test files import from elsewhere, so that no run has to."""
+    names = {
+        "numpy",
+        "scipy.stats",
+        "scipy.spatial.distance",
+        "pandas",
+        "hypothesis.strategies",
+        "hypothesis.extra.numpy",
+    }
+    names |= {point.module for point in entry_points(group="pytest11")}
+    for path in [
+        file for test in tests for file in ([root / test] if test.endswith(".py") else (root / test).rglob("*.py"))
+    ]:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                names.add(node.module)
+    for name in sorted(names):
+        local = (root / "tests").rglob(f"{name.split('.')[0]}.py")
+        if name.split(".")[0] not in ("shesha", "shesha_studies", "conftest", "tests") and not any(local):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
+def run_tests(copy: Path, tests: list[str], limit: float | None = None, notes: Path | None = None) -> Outcome:
+    """Run tests in the copy, in a fork that is killed with its children after `limit` seconds."""
+    out = copy.parent / f"{copy.name}.outcome"
+    out.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        _run_and_exit(copy, tests, out, notes)
+    ended = _wait(child, limit)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    if not ended:
+        os.waitpid(child, 0)
+    if not out.exists():
+        return Outcome(False, not ended, {}, {}, ["no outcome: the process died"])
+    return Outcome(timed_out=not ended, **json.loads(out.read_text()))
+
+
+def _wait(child: int, limit: float | None) -> bool:
+    """Whether the child ended by itself within the limit."""
+    stop = time.monotonic() + (limit or float("inf"))
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        if time.monotonic() > stop:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None) -> None:
+    """Run the tests in this process, and end it."""
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(copy)
+        log = os.open(f"{copy}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        paths = [str(copy / "src"), str(copy / "packages" / "shesha-studies" / "src")]
+        sys.path[:] = paths + [path for path in sys.path if Path(path).resolve() != Path(__file__).parent]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
+        sys.argv = ["pytest"]
+        if notes:
+            os.environ[HITS] = str(notes)
+        recorder = Recorder()
+        code = int(pytest.main([*OPTIONS, *tests], plugins=[recorder]))
+        kept = {"seconds": recorder.seconds, "fixtures": recorder.fixtures, "failed": recorder.failed}
+        out.write_text(json.dumps({"passed": code == 0, **kept}))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
