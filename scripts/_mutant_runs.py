@@ -44,7 +44,8 @@ def list_tests(root: Path, room: str) -> list[str]:
     """List the folders and files with the tests of a room."""
     own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else SHARED_TESTS.get(room, [])
     alone = root / "tests" / f"test_{room}.py"
-    return own + ([str(alone.relative_to(root))] if alone.exists() else [])
+    # What holds for all rooms is part of each.
+    return [*own, *([str(alone.relative_to(root))] if alone.exists() else []), "tests/test_defaults.py"]
 
 
 def load_libraries(root: Path, tests: list[str]) -> None:

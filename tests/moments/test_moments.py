@@ -82,9 +82,11 @@ def test_unequal_and_single_columns(widths):
         assert not score.has_value or score.value == pytest.approx(expected.value, rel=1e-11, abs=1e-12)
 
 
-def test_dependent_and_constant_columns_have_the_rank_that_the_rows_have():
+@pytest.mark.parametrize(("offset", "kind"), [(0.0, np.float64), (0.0, np.float32), (300.0, np.float32)])
+def test_dependent_and_constant_columns_have_the_rank_that_the_rows_have(offset, kind):
+    """What rounding of the stored numbers adds to dependent columns is no direction."""
     X, Y = pair(400)
-    X = np.column_stack([X, X[:, :3] @ np.ones((3, 2)), np.full(400, 7.0)])
+    X = (np.column_stack([X, X[:, :3] @ np.ones((3, 2)), np.full(400, 7.0)]) + offset).astype(kind)
     streamed, direct = shesha.compare(Moments.of(X, Y), LINEAR), shesha.compare(X, Y, LINEAR)
     for score in streamed:
         assert score.value == pytest.approx(direct[score.measure].value, rel=1e-9), score.measure
