@@ -41,11 +41,20 @@ class Outcome:
 
 
 def list_tests(root: Path, room: str) -> list[str]:
-    """List the folders and files with the tests of a room."""
+    """List the folders and files with the tests of a room, and the room, whose docstrings have examples."""
     own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else SHARED_TESTS.get(room, [])
     alone = root / "tests" / f"test_{room}.py"
     # What holds for all rooms is part of each.
-    return [*own, *([str(alone.relative_to(root))] if alone.exists() else []), "tests/test_defaults.py"]
+    listed = [str(alone.relative_to(root))] if alone.exists() else []
+    return [*own, *listed, "tests/test_defaults.py", f"src/shesha/{room}"]
+
+
+def list_files_of(root: Path, test: str) -> list[Path]:
+    """List the files of a folder that hold tests or examples."""
+    if test.endswith(".py"):
+        return [root / test]
+    pattern = "*.py" if test.startswith("src") else "test_*.py"
+    return [file for file in sorted((root / test).rglob(pattern)) if pattern != "*.py" or b">>>" in file.read_bytes()]
 
 
 def load_libraries(root: Path, tests: list[str]) -> None:
@@ -59,9 +68,7 @@ def load_libraries(root: Path, tests: list[str]) -> None:
         "hypothesis.extra.numpy",
     }
     names |= {point.module for point in entry_points(group="pytest11")}
-    for path in [
-        file for test in tests for file in ([root / test] if test.endswith(".py") else (root / test).rglob("*.py"))
-    ]:
+    for path in (file for test in tests for file in list_files_of(root, test) if not test.startswith("src")):
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from _mutant_runs import list_tests, load_libraries, run_tests
+from _mutant_runs import list_files_of, list_tests, load_libraries, run_tests
 from _mutations import list_files
 from _probes import MODULE, insert_probes, read_hits
 
@@ -36,7 +36,7 @@ class Reach:
 
 def find_reach(root: Path, room: str, probed: Path, kept: Path) -> Reach:
     """Run the test files that changed since the last time, and add what is known of the others."""
-    files = [file for test in list_tests(root, room) for file in _test_files(root, test)]
+    files = [file for test in list_tests(root, room) for file in list_files_of(root, test)]
     shared = _digest([*(root / "src" / "shesha" / room).rglob("*.py"), *(root / "tests").rglob("conftest.py")])
     known = json.loads((kept / f"{room}.json").read_text()) if (kept / f"{room}.json").exists() else {}
     keys = {str(file.relative_to(root)): shared + _digest([file]) for file in files}
@@ -52,10 +52,6 @@ def find_reach(root: Path, room: str, probed: Path, kept: Path) -> Reach:
         for place, tests in entry["places"].items():
             places.setdefault(place, set()).update(tests)
     return Reach({test: s for entry in known.values() for test, s in entry["seconds"].items()}, places)
-
-
-def _test_files(root: Path, test: str) -> list[Path]:
-    return [root / test] if test.endswith(".py") else sorted((root / test).rglob("test_*.py"))
 
 
 def _digest(files: list[Path]) -> str:

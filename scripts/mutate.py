@@ -32,12 +32,12 @@ KEPT = ROOT / "build" / "mutations"
 
 
 def choose_tests(copy: Path, one: Mutation, reach: Reach, most: float) -> list[str]:
-    """List the tests of a mutation, quickest first, as many as `most` seconds allow."""
+    """List the tests of a mutation, quickest first and examples last, as many as `most` seconds allow."""
     place = find_place(ast.parse((copy / one.path).read_bytes()), one)
     reached = reach.tests_of(one.path) if place is None else reach.tests_at(f"{one.path}:{place}")
-    order = sorted(reached, key=lambda test: reach.seconds[test])
+    order = sorted(reached, key=lambda test: (test.startswith("src"), reach.seconds[test]))
     if place is None:
-        order += sorted(set(reach.seconds) - reached, key=lambda test: reach.seconds[test])
+        order += sorted(set(reach.seconds) - reached, key=lambda test: (test.startswith("src"), reach.seconds[test]))
     total, chosen = 0.0, []
     for test in order:
         total += reach.seconds[test]
