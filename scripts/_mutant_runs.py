@@ -15,6 +15,7 @@ import traceback
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from _probes import HITS, Recorder
@@ -22,19 +23,25 @@ from _probes import HITS, Recorder
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build", "site", "studies.egg-info")
 # Rewritten assertions would compile the whole package anew in every run, as it holds a plugin of pytest.
 OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
-SHARED_TESTS = {
+FURTHER_TESTS = {
     "views": ["tests/measures", "tests/stability"],
     "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
+    "results": [
+        *(f"tests/auditing/test_{name}.py" for name in ("first_screen", "readings", "width", "audit_report")),
+        *(f"tests/comparison/test_{name}.py" for name in ("printed", "embedding", "within")),
+        *("tests/changes", "tests/drift/test_page.py", "tests/steering/test_page.py"),
+        *("tests/neuro/test_sessions.py", "tests/neuro/test_page.py"),
+    ],
+    "charts": ["tests/test_plot.py", "tests/comparison/test_pictures.py", "tests/auditing/test_audit_plot.py"],
 }
-"""Where the tests of rooms are that have no folder of their own."""
+"""Tests of a room that lie beside others: rooms without a folder of tests, and what others print or draw with it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What a run of tests ended in."""
 
-    passed: bool
-    timed_out: bool
+    verdict: Literal["survived", "killed", "timed out", "not judged"]
     seconds: dict[str, float]
     fixtures: dict[str, list[str]]
     failed: list[str]
@@ -42,7 +49,8 @@ class Outcome:
 
 def list_tests(root: Path, room: str) -> list[str]:
     """List the folders and files with the tests of a room, and the room, whose docstrings have examples."""
-    own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else SHARED_TESTS.get(room, [])
+    own = [f"tests/{room}"] if (root / "tests" / room).is_dir() else []
+    own += FURTHER_TESTS.get(room, [])
     alone = root / "tests" / f"test_{room}.py"
     # What holds for all rooms is part of each.
     listed = [str(alone.relative_to(root))] if alone.exists() else []
@@ -88,24 +96,26 @@ def run_tests(copy: Path, tests: list[str], limit: float | None = None, notes: P
     child = os.fork()
     if child == 0:
         _run_and_exit(copy, tests, out, notes)
-    ended = _wait(child, limit)
+    status = _wait(child, limit)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
-    if not ended:
+    if status is None:
         os.waitpid(child, 0)
+        return Outcome("timed out", {}, {}, [])
     if not out.exists():
-        return Outcome(False, not ended, {}, {}, ["no outcome: the process died"])
-    return Outcome(timed_out=not ended, **json.loads(out.read_text()))
+        end = Path(f"{copy}.log").read_text(errors="replace").splitlines()[-1:]
+        return Outcome("killed" if os.WIFSIGNALED(status) else "not judged", {}, {}, ["the process ended", *end])
+    return Outcome(**json.loads(out.read_text()))
 
 
-def _wait(child: int, limit: float | None) -> bool:
-    """Whether the child ended by itself within the limit."""
+def _wait(child: int, limit: float | None) -> int | None:
+    """Return how the child ended by itself, or None after the limit."""
     stop = time.monotonic() + (limit or float("inf"))
-    while os.waitpid(child, os.WNOHANG)[0] == 0:
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > stop:
-            return False
+            return None
         time.sleep(0.02)
-    return True
+    return ended[1]
 
 
 def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None) -> None:
@@ -127,8 +137,10 @@ def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None) -
             os.environ[HITS] = str(notes)
         recorder = Recorder()
         code = int(pytest.main([*OPTIONS, *tests], plugins=[recorder]))
+        # Any other ending (no such test, an error of pytest's own) tells nothing of the mutation.
+        verdict = "survived" if code == 0 else "killed" if recorder.failed else "not judged"
         kept = {"seconds": recorder.seconds, "fixtures": recorder.fixtures, "failed": recorder.failed}
-        out.write_text(json.dumps({"passed": code == 0, **kept}))
+        out.write_text(json.dumps({"verdict": verdict, **kept}))
     except BaseException:
         traceback.print_exc()
     finally:

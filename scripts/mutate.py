@@ -60,9 +60,8 @@ def judge(copy: Path, one: Mutation, tests: list[str], seconds: float, count: in
     outcome = run_tests(copy, tests, 60 + 5 * seconds)
     file.write_bytes(source)
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    verdict = "timed out" if outcome.timed_out else "survived" if outcome.passed else "killed"
-    by = outcome.failed[0] if outcome.failed else f"{len(tests)} tests"
-    return verdict, f"{by}, {time.monotonic() - began:.0f} s"
+    by = " ".join(outcome.failed[:2]) or f"{len(tests)} tests"
+    return outcome.verdict, f"{by}, {time.monotonic() - began:.0f} s"
 
 
 def main() -> None:
