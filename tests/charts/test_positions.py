@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_map_has_each_name_at_its_point_and_a_colour_or_shape_per_group():
 
 @pytest.mark.parametrize(("shape", "n_groups"), [((12, 3), 12), ((11, 2), 12), ((24,), 12), ((12, 2), 11)])
 def test_a_map_refuses_what_does_not_fit_its_names(shape, n_groups):
-    with pytest.raises(ValueError, match="must have (a row of two numbers|one entry) per name"):
+    with pytest.raises(ValueError, match=r"must have (a row of two numbers|one entry) per name"):
         charts.similarity_map(np.zeros(shape), ["x"] * 12, groups=["g"] * n_groups)
 
 
@@ -97,7 +97,7 @@ def test_drifts_are_drawn_from_top_to_bottom_with_their_thresholds():
     assert [names[y] for y in sorted(drift[:, 1], reverse=True)] == ["a", "b", "c"]
     assert drift[0, 0] == 0.5 and drift[2, 0] == 1e-3 and 0 < drift[1, 0] < 1e-3
     assert threshold[:, 0].tolist() == [0.1, 0.1, 0.2] and threshold[:, 1].tolist() == drift[:, 1].tolist()
-    bars = [one for one in ax.collections if hasattr(one, "get_segments")][0].get_segments()
+    bars = next(one for one in ax.collections if hasattr(one, "get_segments")).get_segments()
     assert [sorted(bar[:, 0]) for bar in bars] == [
         sorted(one) for one in zip(drift[:, 0], threshold[:, 0], strict=True)
     ]
@@ -111,8 +111,8 @@ def test_leaves_are_in_the_order_of_shortest_steps(closer):
     table = distances if closer == "lower" else 10 - distances
     order = charts.leaf_order(table, closer)
     assert places[order].tolist() in (sorted(places), sorted(places, reverse=True))
-    steps = [sum(distances[a, b] for a, b in zip(one, one[1:], strict=False)) for one in permutations(range(5))]
-    assert sum(distances[a, b] for a, b in zip(order, order[1:], strict=False)) == min(steps)
+    steps = [sum(distances[a, b] for a, b in pairwise(one)) for one in permutations(range(5))]
+    assert sum(distances[a, b] for a, b in pairwise(order)) == min(steps)
     # Where rows disagree about a pair, their mean counts.
     moved = np.triu(RNG.random((5, 5)), 1)
     assert charts.leaf_order(table + moved - moved.T, closer) == order
