@@ -26,6 +26,11 @@ OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"
 FURTHER_TESTS = {
     "views": ["tests/measures", "tests/stability"],
     "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
+    "kernels": [
+        *("tests/measures/test_twins.py", "tests/test_devices.py", "tests/comparison/test_unit_matching.py"),
+        *(f"tests/stability/test_{name}_twins.py" for name in ("drift", "geometry", "label", "split")),
+        *("tests/descriptors", "tests/neuro/test_distances.py", "tests/neuro/test_split.py"),
+    ],
     "results": [
         *(f"tests/auditing/test_{name}.py" for name in ("first_screen", "readings", "width", "audit_report")),
         *(f"tests/comparison/test_{name}.py" for name in ("printed", "embedding", "within")),
@@ -34,7 +39,8 @@ FURTHER_TESTS = {
     ],
     "charts": ["tests/test_plot.py", "tests/comparison/test_pictures.py", "tests/auditing/test_audit_plot.py"],
 }
-"""Tests of a room that lie beside others: rooms without a folder of tests, and what others print or draw with it."""
+"""Tests of a room that lie elsewhere: rooms without a folder of tests, twins of kernels with the measures that use
+them, and texts and pictures of results with what makes them."""
 
 
 @dataclass(frozen=True)
