@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
@@ -109,9 +109,13 @@ def run_tests(copy: Path, tests: list[str], limit: float | None = None, notes: P
         os.waitpid(child, 0)
         return Outcome("timed out", {}, {}, [])
     if not out.exists():
-        end = Path(f"{copy}.log").read_text(errors="replace").splitlines()[-1:]
-        return Outcome("killed" if os.WIFSIGNALED(status) else "not judged", {}, {}, ["the process ended", *end])
-    return Outcome(**json.loads(out.read_text()))
+        return Outcome("killed" if os.WIFSIGNALED(status) else "not judged", {}, {}, [_last_line(copy)])
+    outcome = Outcome(**json.loads(out.read_text()))
+    return replace(outcome, failed=[_last_line(copy)]) if outcome.verdict == "not judged" else outcome
+
+
+def _last_line(copy: Path) -> str:
+    return "".join(Path(f"{copy}.log").read_text(errors="replace").splitlines()[-1:])
 
 
 def _wait(child: int, limit: float | None) -> int | None:
