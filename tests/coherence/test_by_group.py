@@ -1,5 +1,7 @@
 """Coherence by group: its numbers, its chance, its intervals, and what it refuses."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -309,6 +311,30 @@ def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():
         hits += np.array([one.p_value, one.unbiased_p, one.magnitude_p]) <= 0.05
     # 200 runs at 5 %: more than 20 happen in one of a thousand; with fakes of controls alone it was 32.
     assert (hits <= 20).all(), hits
+
+
+def test_rows_with_more_features_than_are_held_have_the_chance_of_their_span():
+    """A rotation into many features changes no score, and neither the draws."""
+    X, labels = cells()
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(2100, 6)))[0].T
+    for form in (np.asarray, csr_array):
+        narrow, wide = (coherence_by_group(form(one), labels, "control", n_draws=19) for one in (X, X @ turn))
+        for a, b in zip(narrow.groups, wide.groups, strict=True):
+            assert [b.null_mean, b.p_value, b.ci_low, b.magnitude_p] == pytest.approx(
+                [a.null_mean, a.p_value, a.ci_low, a.magnitude_p]
+            )
+
+
+def test_every_choice_of_a_small_group_among_it_and_its_controls_is_scored_once():
+    X = np.random.default_rng(0).normal(size=(10, 4)) + np.r_[np.zeros(6), np.ones(4)][:, None]
+    labels = np.repeat(["control", "g"], [6, 4])
+    found = coherence_by_group(X, labels, "control", null="pooled", n_draws=999, min_size=4)["g"]
+    groups = map(list, combinations(range(10), 4))
+    scores = [mean_cosine(X[chosen] - np.delete(X, chosen, axis=0).mean(axis=0)) for chosen in groups]
+    assert found.n_draws == len(scores) - 1
+    assert found.coherence == pytest.approx(scores[-1])
+    assert found.p_value == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-12))
+    assert found.null_mean == pytest.approx(np.mean(scores[:-1]))
 
 
 def test_too_few_controls_for_fakes_are_told():
