@@ -110,7 +110,5 @@ def test_an_audit_warns_of_unequal_numbers_of_rows():
     text = " ".join(shesha.audit(sides, n_bootstrap=0, n_permutations=19).full_text().split())
     assert "These representations have 40 to 700 rows" in text
     assert "few: there are too few rows to see all directions" in text
-    alone = " ".join(
-        shesha.audit(rng.standard_normal((700, 16)), n_bootstrap=0, n_permutations=19).full_text().split()
-    )
+    alone = " ".join(shesha.audit(rng.standard_normal((700, 16)), n_bootstrap=0, n_permutations=19).full_text().split())
     assert "number of rows" not in alone
