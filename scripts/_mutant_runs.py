@@ -95,13 +95,15 @@ def load_libraries(root: Path, tests: list[str]) -> None:
                 importlib.import_module(name)
 
 
-def run_tests(copy: Path, tests: list[str], limit: float | None = None, notes: Path | None = None) -> Outcome:
-    """Run tests in the copy, in a fork that is killed with its children after `limit` seconds."""
+def run_tests(
+    copy: Path, tests: list[str], limit: float | None = None, notes: Path | None = None, most: float | None = None
+) -> Outcome:
+    """Run tests in a fork, killed with its children after `limit` seconds; no test begins after `most`."""
     out = copy.parent / f"{copy.name}.outcome"
     out.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
-        _run_and_exit(copy, tests, out, notes)
+        _run_and_exit(copy, tests, out, notes, most)
     status = _wait(child, limit)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
@@ -128,7 +130,7 @@ def _wait(child: int, limit: float | None) -> int | None:
     return ended[1]
 
 
-def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None) -> None:
+def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None, most: float | None) -> None:
     """Run the tests in this process, and end it."""
     code = 1
     try:
@@ -145,10 +147,11 @@ def _run_and_exit(copy: Path, tests: list[str], out: Path, notes: Path | None) -
         sys.argv = ["pytest"]
         if notes:
             os.environ[HITS] = str(notes)
-        recorder = Recorder()
+        recorder = Recorder(most)
         code = int(pytest.main([*OPTIONS, *tests], plugins=[recorder]))
         # Any other ending (no such test, an error of pytest's own) tells nothing of the mutation.
-        verdict = "survived" if code == 0 else "killed" if recorder.failed else "not judged"
+        stopped = code == int(pytest.ExitCode.INTERRUPTED) and not recorder.failed and most is not None
+        verdict = "survived" if code == 0 or stopped else "killed" if recorder.failed else "not judged"
         kept = {"seconds": recorder.seconds, "fixtures": recorder.fixtures, "failed": recorder.failed}
         out.write_text(json.dumps({"verdict": verdict, **kept}))
     except BaseException:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,12 +74,36 @@ def find_place(tree: ast.Module, one: Mutation) -> int | None:
 
 
 class Recorder:
-    """Notes the seconds and the fixtures of each test, and names a shared fixture while it is made."""
+    """Notes the seconds and the fixtures of each test, and names a shared fixture while it is made.
 
-    def __init__(self) -> None:
+    After `most` seconds no further test begins. The first case of every test comes before the second of any, so that
+    what is left out repeats what was run.
+    """
+
+    def __init__(self, most: float | None = None) -> None:
+        self.stop = None if most is None else time.monotonic() + most
         self.seconds: dict[str, float] = defaultdict(float)
         self.fixtures: dict[str, list[str]] = {}
         self.failed: list[str] = []
+        self.session: pytest.Session | None = None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.stop is not None:
+            seen: Counter[str] = Counter()
+            turns = []
+            for item in items:
+                name = item.nodeid.partition("[")[0]
+                turns.append(seen[name])
+                seen[name] += 1
+            items[:] = [items[at] for at in sorted(range(len(items)), key=lambda at: turns[at])]
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        if self.stop is not None and time.monotonic() > self.stop and self.session is not None:
+            self.session.shouldstop = "no time is left"
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self.session = session
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.fixtures[item.nodeid] = list(getattr(item, "fixturenames", []))

@@ -34,7 +34,7 @@ class Reach:
         return set().union(*(tests for place, tests in self.places.items() if place.startswith(f"{path}:")))
 
 
-def find_reach(root: Path, room: str, probed: Path, kept: Path) -> Reach:
+def find_reach(root: Path, room: str, probed: Path, kept: Path, most: float | None) -> Reach:
     """Run the test files that changed since the last time, and add what is known of the others."""
     files = [file for test in list_tests(root, room) for file in list_files_of(root, test)]
     shared = _digest([*(root / "src" / "shesha" / room).rglob("*.py"), *(root / "tests").rglob("conftest.py")])
@@ -44,7 +44,9 @@ def find_reach(root: Path, room: str, probed: Path, kept: Path) -> Reach:
     stale = [name for name in keys if name not in known]
     load_libraries(root, list(keys))
     if stale:
-        known |= {name: {"key": keys[name]} | entry for name, entry in _run(root, probed, room, stale).items()}
+        fresh = _run(root, probed, room, stale, most)
+        # Files whose turn did not come are left for the next time.
+        known |= {name: {"key": keys[name]} | entry for name, entry in fresh.items() if entry["seconds"] or not most}
         kept.mkdir(parents=True, exist_ok=True)
         (kept / f"{room}.json").write_text(json.dumps(known))
     places: dict[str, set[str]] = {}
@@ -58,14 +60,16 @@ def _digest(files: list[Path]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
 
 
-def _run(root: Path, copy: Path, room: str, names: list[str]) -> dict[str, dict[str, dict[str, object]]]:
+def _run(
+    root: Path, copy: Path, room: str, names: list[str], most: float | None
+) -> dict[str, dict[str, dict[str, object]]]:
     """Run test files in a copy with probes; return the seconds and the reach of each file."""
     notes, began = copy.parent / f"{room}.hits", time.monotonic()
     shutil.copytree(root / "src", copy / "src", dirs_exist_ok=True)
     (copy / "src" / "shesha_probe.py").write_text(MODULE)
     for path in list_files(root, room):
         insert_probes(copy, path)
-    outcome = run_tests(copy, names, notes=notes)
+    outcome = run_tests(copy, names, notes=notes, most=most)
     print(f"{room}: {len(outcome.seconds)} tests in {time.monotonic() - began:.0f} s", flush=True)
     if outcome.verdict != "survived":
         print(Path(f"{copy}.log").read_text()[-3000:])

@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=20, help="mutations in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0, help="run the tests of a mutation up to this long")
+    parser.add_argument("--first", type=float, help="in the first run of a room begin no test after so many seconds")
     asked = parser.parse_args()
     verdicts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
@@ -89,7 +90,7 @@ def main() -> None:
             if not own:
                 continue
             try:
-                reach = find_reach(clean, room, folder / "probed", KEPT)
+                reach = find_reach(clean, room, folder / "probed", KEPT, asked.first)
             except BrokenTests as broken:
                 print(broken, flush=True)
                 verdicts["not judged"] += len(own)
