@@ -134,14 +134,15 @@ def test_the_page_of_layers_says_what_the_measure_looks_at():
 def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away():
     frame = pd.DataFrame({
         "name": list("abc"), "score": [0.5, 0.59, -0.04], "mixed": [12.3456, 0.1, np.nan],
-        "small": [0.5, 0.00001234, 1], "long": [0.1085, 0.0008386, 2.0], "count": [1, 1200, 3],
-        "text": ["1", "1.5", "x"],
+        "small": [0.5, 0.00001234, 1], "fifth": [0.5, 0.01236, 1], "long": [0.1085, 0.0008386, 2.0],
+        "count": [1, 1200, 3], "text": ["1", "1.5", "x"],
     })  # fmt: skip
     cells = {column.head: column.cells for column in as_table(frame, "t").columns}
     assert cells == {
         "score": ("0.50", "0.59", "-0.04"),
         "mixed": ("12.35", "0.10", ""),
         "small": ("0.5", "1.234e-05", "1"),
+        "fifth": ("0.5", "0.01236", "1"),
         "long": ("0.1085", "0.0008386", "2"),
         "count": ("1", "1,200", "3"),
         "text": ("1", "1.5", "x"),
