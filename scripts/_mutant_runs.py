@@ -31,6 +31,7 @@ FURTHER_TESTS = {
         *(f"tests/stability/test_{name}_twins.py" for name in ("drift", "geometry", "label", "split")),
         *("tests/descriptors", "tests/neuro/test_distances.py", "tests/neuro/test_split.py"),
     ],
+    "measures": ["tests/comparison/test_held_out.py", "tests/comparison/test_sampled.py"],
     "results": [
         *(f"tests/auditing/test_{name}.py" for name in ("first_screen", "readings", "width", "audit_report")),
         *(f"tests/comparison/test_{name}.py" for name in ("printed", "embedding", "within")),
