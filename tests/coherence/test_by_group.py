@@ -235,6 +235,15 @@ def test_intervals_of_differences_are_those_of_the_jackknife(n_zero):
         assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, n - 1) * error, rel=0.03)
 
 
+@pytest.mark.parametrize("n_units", [4, 40])
+def test_intervals_have_one_degree_of_freedom_less_than_units(n_units):
+    v, units = np.random.default_rng(0).normal(size=(40, 5)) + 0.5, np.arange(40) % n_units
+    wide, narrow = (coherence_of_differences(v, groups=units, n_draws=9, confidence=one) for one in (0.9, 0.5))
+    for low, high in (("ci_low", "ci_high"), ("unbiased_ci_low", "unbiased_ci_high")):
+        ratio = (getattr(wide, high) - getattr(wide, low)) / (getattr(narrow, high) - getattr(narrow, low))
+        assert ratio == pytest.approx(student_t.ppf(0.95, n_units - 1) / student_t.ppf(0.75, n_units - 1))
+
+
 def test_intervals_are_as_wide_as_the_scores_of_other_rows_differ():
     found = [scored(seed)[0] for seed in range(1000, 1150)]
     for name, low, high in (("coherence", "ci_low", "ci_high"), ("unbiased", "unbiased_ci_low", "unbiased_ci_high")):
