@@ -138,6 +138,8 @@ def test_what_did_not_move_has_no_coherence():
     # Two cells do not move; fewer than five others are too few for the k-NN score.
     assert bio.perturbation_coherence(np.zeros((6, 2)), cells, method="knn") == 0.0
     assert bio.perturbation_coherence(np.zeros((6, 2)), cells) == pytest.approx((3 - 1) / 6)
+    five = np.vstack([cells, [[3.0, 0]]])
+    assert bio.perturbation_coherence(np.zeros((6, 2)), five, method="knn") == pytest.approx((4 - 1) / 5)
 
 
 def test_cells_among_their_own_controls_are_told(inputs):

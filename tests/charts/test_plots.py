@@ -89,6 +89,16 @@ def test_intervals_have_their_ends_and_thresholds_where_given():
     assert "chance threshold" not in {line.get_label() for line in without.lines}
 
 
+def test_thresholds_of_points_apart_lie_at_their_points_and_do_not_touch():
+    series = charts.Series([0.5, 0.2, 0.4], [0.4, 0.1, 0.3], [0.7, 0.4, 0.5])
+    ax = charts.intervals(["x", "y", "z"], {"first": series}, [0.1, 0.3, 0.2], joined=False)
+    dashes = next(one for one in ax.collections if one.get_label() == "chance threshold").get_segments()
+    assert [dash[:, 1].tolist() for dash in dashes] == [[0.1, 0.1], [0.3, 0.3], [0.2, 0.2]]
+    assert [dash[:, 0].mean() for dash in dashes] == pytest.approx(ax.get_xticks())
+    ends = [end for dash in dashes for end in dash[:, 0]]
+    assert ends == sorted(ends) and len(set(ends)) == len(ends)
+
+
 def test_boxes_come_from_top_to_bottom_in_their_colours():
     _, ax = plt.subplots(layout="constrained")
     values = {"A": np.array([1.0, 2.0, 3.0, 4.0, 5.0]), "B": np.array([2.0, 2.0, 9.0])}

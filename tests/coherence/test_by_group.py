@@ -1,8 +1,11 @@
 """Coherence by group: its numbers, its chance, its intervals, and what it refuses."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import t as student_t
 
 from shesha.coherence import (
     coherence,
@@ -217,6 +220,38 @@ def test_intervals_hold_the_mean_score():
     assert sum(one.unbiased_ci_low <= unbiased <= one.unbiased_ci_high for one in found) >= 50
 
 
+@pytest.mark.parametrize("n_zero", [0, 20])
+def test_intervals_of_differences_are_those_of_the_jackknife(n_zero):
+    """Differences of no length have no direction, and are left out of both scores."""
+    v = np.vstack([np.random.default_rng(0).normal(size=(40, 5)) + 0.5, np.zeros((n_zero, 5))])
+    found, n = coherence_of_differences(v, n_draws=9), len(v)
+    intervals = {
+        mean_cosine: (found.ci_low, found.ci_high),
+        pairwise_cosine: (found.unbiased_ci_low, found.unbiased_ci_high),
+    }
+    for score, (low, high) in intervals.items():
+        left = np.array([score(np.delete(v, i, axis=0)) for i in range(n)])
+        error = np.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum())
+        assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, n - 1) * error, rel=0.03)
+
+
+@pytest.mark.parametrize("n_units", [4, 40])
+def test_intervals_have_one_degree_of_freedom_less_than_units(n_units):
+    v, units = np.random.default_rng(0).normal(size=(40, 5)) + 0.5, np.arange(40) % n_units
+    wide, narrow = (coherence_of_differences(v, groups=units, n_draws=9, confidence=one) for one in (0.9, 0.5))
+    for low, high in (("ci_low", "ci_high"), ("unbiased_ci_low", "unbiased_ci_high")):
+        ratio = (getattr(wide, high) - getattr(wide, low)) / (getattr(narrow, high) - getattr(narrow, low))
+        assert ratio == pytest.approx(student_t.ppf(0.95, n_units - 1) / student_t.ppf(0.75, n_units - 1))
+
+
+def test_intervals_are_as_wide_as_the_scores_of_other_rows_differ():
+    found = [scored(seed)[0] for seed in range(1000, 1150)]
+    for name, low, high in (("coherence", "ci_low", "ci_high"), ("unbiased", "unbiased_ci_low", "unbiased_ci_high")):
+        spread_of_runs = np.std([getattr(one, name) for one in found])
+        half = np.mean([getattr(one, high) - getattr(one, low) for one in found]) / 2
+        assert half == pytest.approx(student_t.ppf(0.975, 24) * spread_of_runs, rel=0.25)
+
+
 def scored(seed):
     X, labels = cells(seed, n_controls=60, sizes=(25,), far=0.0)
     return coherence_by_group(X, labels, "control", n_draws=0).groups
@@ -285,6 +320,30 @@ def test_two_kinds_of_controls_keep_the_level_of_a_group_as_large_as_they_are():
         hits += np.array([one.p_value, one.unbiased_p, one.magnitude_p]) <= 0.05
     # 200 runs at 5 %: more than 20 happen in one of a thousand; with fakes of controls alone it was 32.
     assert (hits <= 20).all(), hits
+
+
+def test_rows_with_more_features_than_are_held_have_the_chance_of_their_span():
+    """A rotation into many features changes no score, and neither the draws."""
+    X, labels = cells()
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(2100, 6)))[0].T
+    for form in (np.asarray, csr_array):
+        narrow, wide = (coherence_by_group(form(one), labels, "control", n_draws=19) for one in (X, X @ turn))
+        for a, b in zip(narrow.groups, wide.groups, strict=True):
+            assert [b.null_mean, b.p_value, b.ci_low, b.magnitude_p] == pytest.approx(
+                [a.null_mean, a.p_value, a.ci_low, a.magnitude_p]
+            )
+
+
+def test_every_choice_of_a_small_group_among_it_and_its_controls_is_scored_once():
+    X = np.random.default_rng(0).normal(size=(10, 4)) + np.r_[np.zeros(6), np.ones(4)][:, None]
+    labels = np.repeat(["control", "g"], [6, 4])
+    found = coherence_by_group(X, labels, "control", null="pooled", n_draws=999, min_size=4)["g"]
+    groups = map(list, combinations(range(10), 4))
+    scores = [mean_cosine(X[chosen] - np.delete(X, chosen, axis=0).mean(axis=0)) for chosen in groups]
+    assert found.n_draws == len(scores) - 1
+    assert found.coherence == pytest.approx(scores[-1])
+    assert found.p_value == pytest.approx(np.mean(np.array(scores) >= scores[-1] - 1e-12))
+    assert found.null_mean == pytest.approx(np.mean(scores[:-1]))
 
 
 def test_too_few_controls_for_fakes_are_told():

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import t as student_t
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare
@@ -220,3 +221,13 @@ def test_measures_left_out_for_few_rows_stay_left_out(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "300K")
     with pytest.warns(MeasureWarning, match="left out: RSA"):
         assert not compare(X, Y, ["RSA", "CKA"])["RSA"].has_value
+
+
+@pytest.mark.parametrize(("name", "option"), [("Jaccard", "queries"), ("RSA", "pairs")])
+def test_intervals_are_students_of_as_many_draws_as_were_made(name, option):
+    X, Y = related()
+    for confidence in (0.5, 0.95):
+        score = sample(name, X, Y, confidence=confidence, **{option: 7 if option == "queries" else 40})[name]
+        n = 7 if option == "queries" else 40
+        half = student_t.ppf(0.5 + confidence / 2, n - 1) * score.sampling_error
+        assert score.sampling_high - score.value == pytest.approx(min(half, 1 - score.value), rel=1e-9)

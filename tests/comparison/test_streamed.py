@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 import shesha
 from shesha import Moments
-from shesha.comparison.streamed import jackknife_variance
+from shesha.comparison.streamed import _add_interval, jackknife_variance
+from shesha.results import Score
 
 
 def related(n, strength, seed=0, widths=(8, 6)):
@@ -20,6 +22,20 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     without = np.array([np.delete(values, range(i, i + 10)).mean() for i in range(0, 300, 10)])
     groups = values.reshape(30, 10).mean(axis=1)
     assert jackknife_variance(values.mean(), without, sizes) == pytest.approx(groups.var(ddof=1) / 30)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_the_interval_of_a_mean_of_few_groups_is_the_textbook_one(confidence):
+    rng = np.random.default_rng(0)
+    values, sizes = rng.standard_normal(40), np.repeat(10, 4)
+    without = np.array([np.delete(values, range(i, i + 10)).mean() for i in range(0, 40, 10)])
+    score = Score("mean", "", values.mean(), "higher", -9, 9)
+    found = _add_interval(score, without, sizes, confidence, (-9, 9))
+    half = student_t.ppf(0.5 + confidence / 2, 3) * values.reshape(4, 10).mean(axis=1).std(ddof=1) / 2
+    assert (found.interval_low, found.interval_high) == pytest.approx((values.mean() - half, values.mean() + half))
+    bounded = _add_interval(score, without, sizes, 0.999, (-0.1, 0.1))
+    assert (bounded.interval_low, bounded.interval_high) == (min(values.mean(), -0.1), max(values.mean(), 0.1))
+    assert not _add_interval(score, np.append(without[1:], np.nan), sizes, confidence, (-9, 9)).has_interval
 
 
 def test_unequal_groups_are_weighted():

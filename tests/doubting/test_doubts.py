@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import norm
 
 import shesha
 from shesha import doubts
@@ -74,6 +76,26 @@ def test_a_planted_fault_comes_first(fault):
     assert found.names[0] in FIRST.get(fault, {fault})
     assert [one.effect for one in found] == sorted((one.effect for one in found), reverse=True)
     assert all(0 <= one.effect <= 1 and one.text and one.advice for one in found)
+
+
+CHANGES = ["row scale", "covariate", "groups", "driven", "labels and covariate", "copied features", "copies that share"]
+
+
+@pytest.mark.parametrize("fault", CHANGES)
+def test_the_effect_is_the_change_that_the_text_states(fault):
+    """Duplicates of features that share their geometry change a score that is high without them."""
+    rng = np.random.default_rng(1)
+    X = np.tile(low_rank(rng, d=8) + 2 * rng.standard_normal((N, 8)), 2)
+    X, told = (X, {}) if fault not in FAULTS else planted(fault, rng)
+    n_changes = 0
+    for one in doubts(X, **told):
+        if change := re.search(r"changes from (-?[\d.]+) to (-?\d\.\d+)", one.text):
+            before, after = map(float, change.groups())
+            # A score that changes its sign is explained completely.
+            effects = abs(before - after), abs(before) - max(0.0, np.sign(before) * after)
+            assert min(abs(one.effect - effect) for effect in effects) < 0.011, one
+            n_changes += 1
+    assert n_changes
 
 
 @pytest.mark.parametrize("make", [lambda rng: rng.standard_normal((N, D)), low_rank])
@@ -274,6 +296,21 @@ def test_what_a_quantity_explains_is_a_partial_correlation():
     expected = np.mean([np.corrcoef(rest(a), rest(b))[0, 1] for a, b in pairs])
     assert headline.partial_score(explaining) == pytest.approx(expected, abs=1e-9)
     assert Explained(headline, known, "it").partial_score == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_p_value_of_what_is_explained_is_that_of_one_more_normal_draw():
+    """A new draw differs from the mean of m by a standard deviation of sqrt(1 + 1 / m)."""
+    rng = np.random.default_rng(0)
+    known = rng.standard_normal(30)
+    X = rng.standard_normal((30, 16)) + 2 * rng.standard_normal((30, 1)) + 0.3 * known[:, None]
+    headline = Headline.from_halves(X, "euclidean", 0)
+    assert headline.value > 0
+    draw = np.random.default_rng(7)
+    others = [headline.partial_score(functions(known[draw.permutation(30)])) for _ in range(19)]
+    scale = np.std(others, ddof=1) * np.sqrt(20 / 19)
+    expected = norm.cdf(headline.partial_score(functions(known)), np.mean(others), scale)
+    assert 0.1 < expected < 0.9
+    assert Explained(headline, known, "it").p_value(np.random.default_rng(7)) == pytest.approx(expected)
 
 
 def test_the_headline_is_the_feature_split_of_the_same_draws():

@@ -100,6 +100,19 @@ def test_flags_return_also_after_an_error():
     assert torch.is_grad_enabled()
 
 
+def test_a_watch_is_due_every_k_steps_and_once_a_step():
+    monitor = Monitor()
+    watch, model = Watch(monitor, rows, 3), Net()
+    assert [step for step in range(10) if watch.is_due(step)] == [3, 6, 9]
+    assert watch.look(model, 6, ask=False) == {} and watch.is_due(6)
+    assert not watch.has_alert()
+    for step, state in ((3, "alert"), (6, "ok"), (9, "alert")):
+        monitor.state = state
+        watch.look(model, step)
+        assert not watch.is_due(step)
+        assert watch.has_alert() == (state == "alert")
+
+
 def test_numbers_are_what_loggers_take():
     assert numbers(Said("alert", 0.5)) == {"canary/level": 2.0, "canary/rdm/value": 0.5}
     assert numbers(Said("not estimable", float("nan")), "probe") == {"probe/level": 3.0}

@@ -10,7 +10,7 @@ nn = torch.nn
 
 from shesha.drift import perturb  # noqa: E402
 from shesha.drift._lora import adapter  # noqa: E402
-from shesha.drift._quantisation import NF4_LEVELS, nf4  # noqa: E402
+from shesha.drift._quantisation import NF4_LEVELS, int8, nf4  # noqa: E402
 
 
 class Tied(nn.Module):
@@ -80,6 +80,15 @@ def test_gradients_and_what_needs_them_stay(model, way):
     assert torch.equal(model.query.weight.grad, torch.ones(10, 10))
     assert not model.words.weight.requires_grad
     assert model.query.weight.requires_grad
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 4)])
+def test_eight_bits_are_127_steps_on_either_side_of_zero_in_each_row(shape):
+    values = torch.from_numpy(np.random.default_rng(0).standard_normal(shape))
+    rows = values.numpy().reshape(shape[0] if len(shape) > 1 else 1, -1)
+    expected = [[round(one / abs(row).max() * 127) * abs(row).max() / 127 for one in row] for row in rows]
+    assert int8(values).shape == shape
+    assert int8(values).flatten().tolist() == pytest.approx(np.ravel(expected), rel=1e-12)
 
 
 def test_a_failure_while_changing_leaves_nothing(model, monkeypatch):

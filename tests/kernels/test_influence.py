@@ -76,3 +76,18 @@ def test_rows_never_lower_the_standard_error_of_pairs():
     i, j = np.array([0, 1, 2]), np.array([1, 2, 0])
     from_pairs, from_rows = standard_errors(np.array([1.0, -1.0, 0.0]), i, j)
     assert_allclose([from_pairs, from_rows], np.sqrt(2) / 3)
+
+
+@pytest.mark.parametrize("n_rows", [4, 12, 5000])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_standard_errors_are_sums_over_pairs_of_draws_that_share_a_row(rng, n_rows, share):
+    """Draws of one number are one observation; pairs within a group belong to it once (Aronow et al. 2015)."""
+    i, j = rng.integers(0, n_rows, (2, 60))
+    drawn, values = rng.integers(0, 40, 60), rng.standard_normal(60)
+    together = drawn[:, None] == drawn
+    meet = (i[:, None] == i) | (i[:, None] == j) | (j[:, None] == i) | (j[:, None] == j)
+    for numbers, same in ((drawn, together), (None, np.eye(60, dtype=bool))):
+        own = (1 - share) * (values[:, None] * values * same).sum()
+        shared = (values[:, None] * values * meet).sum()
+        found = standard_errors(values, i, j, numbers, share)
+        assert_allclose(found, np.sqrt([own, max(own, shared)]) / 60, rtol=1e-12)

@@ -114,3 +114,13 @@ def test_a_setting_that_is_no_number_of_threads_is_refused(monkeypatch, setting)
 def test_far_more_threads_than_cores_are_not_taken(monkeypatch):
     monkeypatch.setenv("SHESHA_THREADS", "100000")
     assert n_threads() <= max(64, 2 * (os.cpu_count() or 1))
+
+
+def test_work_runs_ahead_of_the_results_by_two_items_per_thread(monkeypatch):
+    """So that memory stays flat however many items there are."""
+    monkeypatch.setenv("SHESHA_THREADS", "2")
+    begun = []
+    for n_seen, _ in enumerate(parallel(begun.append, range(80)), start=1):
+        time.sleep(0.001)
+        assert len(begun) <= n_seen + 4
+    assert sorted(begun) == list(range(80))

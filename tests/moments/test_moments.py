@@ -1,6 +1,6 @@
 """Sums over batches equal those over all rows, however the rows come."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import shesha
 from shesha import Moments
 from shesha.moments import merge_all
+from shesha.moments.panels import sum_panel
 
 # What sums suffice for.
 LINEAR = [
@@ -82,9 +83,11 @@ def test_unequal_and_single_columns(widths):
         assert not score.has_value or score.value == pytest.approx(expected.value, rel=1e-11, abs=1e-12)
 
 
-def test_dependent_and_constant_columns_have_the_rank_that_the_rows_have():
+@pytest.mark.parametrize(("offset", "kind"), [(0.0, np.float64), (0.0, np.float32), (300.0, np.float32)])
+def test_dependent_and_constant_columns_have_the_rank_that_the_rows_have(offset, kind):
+    """What rounding of the stored numbers adds to dependent columns is no direction."""
     X, Y = pair(400)
-    X = np.column_stack([X, X[:, :3] @ np.ones((3, 2)), np.full(400, 7.0)])
+    X = (np.column_stack([X, X[:, :3] @ np.ones((3, 2)), np.full(400, 7.0)]) + offset).astype(kind)
     streamed, direct = shesha.compare(Moments.of(X, Y), LINEAR), shesha.compare(X, Y, LINEAR)
     for score in streamed:
         assert score.value == pytest.approx(direct[score.measure].value, rel=1e-9), score.measure
@@ -215,3 +218,16 @@ def _u_centred(kernel):
     n, rows = len(kernel), kernel.sum(axis=1)
     found = kernel - (rows[:, None] + rows) / (n - 2) + kernel.sum() / ((n - 1) * (n - 2))
     return found - np.diag(np.diag(found))
+
+
+def test_two_sides_of_many_have_their_own_products():
+    sides = [*pair(50, (4, 3)), *pair(50, (2, 5), seed=1)]
+    whole = sum_panel(sides, list(combinations(range(4), 2)))
+    for i, j in permutations(range(4), 2):
+        found, alone = whole.take(i, j), sum_panel([sides[i], sides[j]], [(0, 1)])
+        assert found.cross_products(0, 1) == pytest.approx(alone.cross_products(0, 1))
+        assert found.cross_products(1, 0) == pytest.approx(alone.cross_products(0, 1).T)
+        assert found.cross_products(1, 1) == pytest.approx(alone.sides[1].products)
+        # Products of z, which has a column for the squared length as well.
+        widths = [sides[k].shape[1] + 1 for k in (i, j)]
+        assert found.n_bytes == 8 * (widths[0] ** 2 + widths[1] ** 2 + widths[0] * widths[1])

@@ -32,3 +32,10 @@ def test_groups_stay_within_blocks():
     found = match_by_distance(abs(places[:, None] - places), "place", block)
     assert all(len(set(block[rows])) == 1 for rows in found.strata)
     assert found.text == "rows of similar place, within blocks"
+
+
+def test_equal_rows_among_the_last_are_a_group_without_the_others():
+    """The two rows at 10 take one at 0; the five that are left are too few for two groups, unless rows are equal."""
+    places = np.array([0.0, 0.0, 0.0, -3.0, -3.0, -3.0, 10.0, 10.0])
+    found = match_by_distance(abs(places[:, None] - places), "place")
+    assert sorted(map(sorted, (rows.tolist() for rows in found.strata))) == [[0, 6, 7], [1, 2], [3, 4, 5]]

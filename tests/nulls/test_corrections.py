@@ -69,6 +69,14 @@ def test_nan_is_no_test_and_stays(correct, p_values, at):
     assert np.delete(found, at) == pytest.approx(correct(p_values))
 
 
+@both
+def test_p_values_of_zero_and_one_are_p_values_and_those_beyond_are_not(correct):
+    assert correct([0.0, 1.0]).tolist() == [0.0, 1.0]
+    for outside in (-1e-9, 1 + 1e-9):
+        with pytest.raises(ValueError, match=r"p_values must lie in \[0, 1\], got values outside"):
+            correct([0.5, outside])
+
+
 @given(P_VALUES)
 def test_holm_is_the_stricter(p_values):
     assert np.all(holm(p_values) >= benjamini_hochberg(p_values) - 1e-15)

@@ -227,6 +227,13 @@ def test_groups_and_blocks_whose_rows_are_exchangeable_are_not_called_a_series()
     assert alarms <= 3
 
 
+def test_scale_does_not_matter_within_a_design_and_constant_rows_are_no_series(rng):
+    design, X = exchange(64, blocks=np.arange(64) // 8), series(rng, 64, 0.5)
+    for scale in (1e200, 1e-200):
+        assert p_value_within_design(design, scale * X) == p_value_within_design(design, X)
+    assert p_value_within_design(design, np.zeros((64, 2))) == p_value_within_design(design, np.ones((64, 2)))
+
+
 def test_series_in_groups_and_blocks_are_found():
     X = series(np.random.default_rng(0), 64, 0.9)
     for design in ({"blocks": np.arange(64) // 8}, {"groups": np.arange(64) // 4}, {"block_length": 4}):

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
-from shesha.nulls.linear_moments import KernelSums, inner_product_null
+from shesha.nulls.linear_moments import KernelSums, PearsonNull, inner_product_null
 
 
 def sums(kernel: np.ndarray) -> KernelSums:
@@ -40,3 +41,12 @@ def test_skewness_falls_with_the_number_of_directions():
     flat = [KernelSums(p, p, 1.0, np.ones(p)) for p in (3, 4)]
     null = inner_product_null(50, flat[0], flat[1], unbiased=True)
     assert null.skewness == pytest.approx(np.sqrt(8 / 12))
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 12])
+def test_the_tail_of_a_chi_squared_null_is_exact(freedom):
+    """Chi-squared is a Pearson type III distribution; here moved by 5 and stretched by 2."""
+    null = PearsonNull(5 + 2 * freedom, 2 * np.sqrt(2 * freedom), np.sqrt(8 / freedom))
+    for share in (0.05, 0.5, 0.99):
+        assert null.quantile(share) == pytest.approx(5 + 2 * chi2.ppf(share, freedom))
+        assert null.p_value(null.quantile(share)) == pytest.approx(1 - share)

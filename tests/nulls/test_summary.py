@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.nulls import best_value, summarise
+from shesha.nulls.summary import require_attainable_maximum
 
 VALUES = st.integers(-40, 40).map(lambda i: i / 8)
 NULLS = st.lists(VALUES, min_size=1, max_size=60)
@@ -178,3 +179,15 @@ def test_the_best_value_is_the_bound_in_the_direction_of_closer():
     assert best_value("higher", (-np.inf, np.inf), None) is None
     assert best_value("higher", (-np.inf, np.inf), 3) == 3.0
     assert best_value("higher", (0, 1), 0.5) == 0.5
+
+
+@pytest.mark.parametrize(("closer", "sign", "words"), [("higher", 1, "at least"), ("lower", -1, "at most")])
+def test_a_maximum_is_as_close_as_the_value_and_its_threshold(closer, sign, words):
+    require_attainable_maximum(None, sign * 5.0, sign * 9.0, closer)
+    for observed, threshold in ((0.5, 0.25), (0.25, 0.5), (-0.5, -2.0)):
+        nearest = max(observed, threshold)
+        # Sums in another order differ by rounding, which is no excess.
+        for maximum in (nearest, nearest + 1, nearest - 1e-13 * abs(nearest)):
+            require_attainable_maximum(sign * maximum, sign * observed, sign * threshold, closer)
+        with pytest.raises(ValueError, match=f"maximum must be {words} the observed value and its threshold"):
+            require_attainable_maximum(sign * (nearest - 1e-9), sign * observed, sign * threshold, closer)

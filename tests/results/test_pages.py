@@ -14,7 +14,7 @@ import pytest
 import shesha
 from shesha.report import as_html
 from shesha.results import DriftScore, DriftVerdict, Moved
-from shesha.results.generic_page import as_table
+from shesha.results.generic_page import as_table, generic_page
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib").use("agg")
@@ -134,14 +134,15 @@ def test_the_page_of_layers_says_what_the_measure_looks_at():
 def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away():
     frame = pd.DataFrame({
         "name": list("abc"), "score": [0.5, 0.59, -0.04], "mixed": [12.3456, 0.1, np.nan],
-        "small": [0.5, 0.00001234, 1], "long": [0.1085, 0.0008386, 2.0], "count": [1, 1200, 3],
-        "text": ["1", "1.5", "x"],
+        "small": [0.5, 0.00001234, 1], "fifth": [0.5, 0.01236, 1], "long": [0.1085, 0.0008386, 2.0],
+        "count": [1, 1200, 3], "text": ["1", "1.5", "x"],
     })  # fmt: skip
     cells = {column.head: column.cells for column in as_table(frame, "t").columns}
     assert cells == {
         "score": ("0.50", "0.59", "-0.04"),
         "mixed": ("12.35", "0.10", ""),
         "small": ("0.5", "1.234e-05", "1"),
+        "fifth": ("0.5", "0.01236", "1"),
         "long": ("0.1085", "0.0008386", "2"),
         "count": ("1", "1,200", "3"),
         "text": ("1", "1.5", "x"),
@@ -182,6 +183,21 @@ def test_a_drift_far_beyond_its_threshold_is_drawn_at_the_end_of_the_scale():
     column = found.page().numbers[0].columns[-3]
     assert column.cells == ("over 1,000", "2.00")
     assert [one.value for one in column.strips] == [3.0, 2.0] and column.strips[0].chance == 1.0
+
+
+def test_a_threshold_of_zero_gives_no_ratio():
+    scores = (DriftScore("m0", "early", 0.1, 0.0, 0.01, beyond=True), DriftScore("m1", "early", 0.1, 0.1, 0.01))
+    found = DriftVerdict("alert", scores, 400, "re-encodings", 199, 0.01, 0.02, 0.0, advice="Look.")
+    assert found.page().numbers[0].columns[-3].cells == ("", "1.00")
+
+
+@pytest.mark.parametrize(("n", "more"), [(199, None), (200, None), (201, "1 more lines"), (1300, "1,100 more lines")])
+def test_a_page_of_a_long_table_says_how_many_lines_it_leaves_out(n, more):
+    found = shesha.DriftPath(tuple(map(str, range(n))), (0.0,) * n, (0.0,) * n, "spearman", "cosine")
+    (section,) = [one for one in generic_page(found).sections if one.title == "Every number"]
+    told = [part.text for part in section.parts if hasattr(part, "text") and "more lines" in part.text]
+    assert told == ([] if more is None else [f"{more}: `to_frame()` has them all"])
+    assert len(section.parts[0].names) == min(n, 200)
 
 
 def test_a_verdict_without_re_encodings_claims_nothing_of_them():

@@ -25,6 +25,9 @@ def test_a_calibrated_score_says_its_numbers_and_verdict(pair, measure):
         assert _number(number) in said
     assert f"p = {_p(found.p_value)}," in said
     assert ("not above chance" in said) != found.significant
+    assert f"calibrated score {_number(found.score)})" in said
+    # Without a best value there is nothing to rescale to.
+    assert f"excess over the threshold {_number(found.score)})" in replace(found, maximum=None).sentence()
     assert "over 40 rows" in said
     assert "39 permutations of all rows" in said
     assert shesha.measures.get(measure).reference in said

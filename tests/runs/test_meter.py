@@ -97,3 +97,13 @@ def test_a_terminal_shows_how_far_the_run_is_on_the_side(mixed, monkeypatch, cap
         mixed._bar.refresh()
     assert "22/113 pieces, at least 35 s left" in terminal.getvalue()
     assert capsys.readouterr().out == ""
+
+
+def test_times_are_numbers_of_the_unit_that_keeps_them_below_ninety():
+    """Up to rounding to the last digit that is printed, which hours have one more of."""
+    units = {"s": (1, 0.5, 0, 90), "min": (60, 30, 90, 5400), "h": (3600, 180, 5400, 10**9)}
+    for seconds in (0, 0.4, 1, 59, 60, 89.4, 89.9, 90, 91, 3599, 3600, 5399, 5400, 5401, 100_000):
+        number, unit = duration(seconds).split()
+        size, rounding, least, most = units[unit]
+        assert abs(float(number) * size - seconds) <= rounding + 1e-9
+        assert least <= seconds < most

@@ -43,6 +43,7 @@ def row_variances(parts: Parts, shifts: Shifts) -> tuple[Matrix, Vector, NDArray
     # Shifts have mean zero across their mean, so nothing need be taken off the second term.
     of_mean = np.where(there, cosine - parts.spread_to_rows(shifts.mean_cosine), 0.0) * n / directed + to_across / size
     of_pair = np.where(there, (to_units - 1) / (directed - 1) - parts.spread_to_rows(shifts.pairwise), 0.0)
+    of_pair *= n / directed
     variances, degrees = _variances(parts, np.stack([of_mean, of_pair]))
     # A pair has two rows; as the jackknife of a mean over pairs has it.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -82,6 +82,9 @@ def test_seeds_change_nothing_unless_they_draw_cells(moved):
     assert whole.consistency["coherence"] == {"mean": 1.0, "sd": 0.0, "min": 1.0}
     assert len({one["rho"] for one in whole.correlations.values()}) == 1
     part = seed_ablation(X, labels, "NT", [3, 7, 9], share=0.5, n_bootstrap=20)
+    # By default seeds draw most of the cells, but not all.
+    most = seed_ablation(X, labels, "NT", [3, 7, 9], n_bootstrap=20).consistency["coherence"]["min"]
+    assert part.consistency["coherence"]["min"] < most < whole.consistency["coherence"]["min"]
     assert part.consistency["coherence"]["min"] < 1
     assert part.correlations["3"]["n"] == 8
 

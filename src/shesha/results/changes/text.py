@@ -77,7 +77,7 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
     known = [i for i, one in enumerate(layers) if one.change == one.change]
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
-    first = beyond[:1] + [beyond[0] - 1] * bool(beyond and beyond[0])
+    first = [max(0, at - before) for at in beyond[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
     # One line is taken by the number of those that are left out.
     for one in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):

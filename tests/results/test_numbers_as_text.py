@@ -1,0 +1,104 @@
+"""Numbers as texts: what is printed is the number up to its last digit, and counts agree with their verbs."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from shesha.results.audit.headline import _format_range
+from shesha.results.changes import sentences
+from shesha.results.changes.text import cell, shorten
+from shesha.results.similarity import calibrated_pairs, comparison, consensus, model_ranking_text, pages
+from shesha.support.memory import readable
+
+NAN = float("nan")
+FORMATTERS = {
+    "change": sentences.format_number,
+    "model": model_ranking_text._format_number,
+    "page": pages._format_number,
+    "consensus": consensus._format_number,
+    "pairs": calibrated_pairs._format_number,
+    "share": model_ranking_text._format_share,
+    "p": comparison._format_p,
+    "p of a page": pages._format_p_value,
+    "known": comparison._format_known,
+}
+VALUES = [0.0, 1e-7, 0.00049, 0.0005, 0.00051, 0.001, 0.00149, 0.0099, 0.01, 0.04962, 0.5, 0.99949, 1.0]
+LARGE = {"change": 123.45678, "model": 123.45678, "page": 12345.678, "consensus": 0.12345, "known": 1234.5678}
+
+
+def parsed(text):
+    """The number that a text says, and half of its last digit."""
+    share = text.endswith("%")
+    found = re.fullmatch(r"<?(-?\d+)(?:\.(\d+))?(?:e([+-]\d+))?%?", text)
+    assert found, text
+    exponent = int(found[3] or 0) - len(found[2] or "") - 2 * share
+    return float(text.strip("<%")) / (100 if share else 1), 0.5 * 10.0**exponent
+
+
+@pytest.mark.parametrize("name", FORMATTERS)
+def test_what_is_printed_is_the_number_up_to_its_last_digit(name):
+    for value in [*VALUES, LARGE.get(name, 0.123456)]:
+        text = FORMATTERS[name](value)
+        number, rounding = parsed(text)
+        if text.startswith("<"):
+            assert value < number and value < 0.0005
+        else:
+            assert abs(number - value) <= rounding * (1 + 1e-9), text
+            # Two digits matter at least, or three decimals.
+            assert abs(number - value) <= max(0.0005, 0.05 * abs(value))
+            assert len(text) <= 10
+
+
+@pytest.mark.parametrize("name", ["change", "model", "page", "consensus", "pairs", "share", "p of a page", "known"])
+def test_no_number_is_no_text_or_none(name):
+    assert FORMATTERS[name](NAN) in ("", "none")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1, "0 KiB"), (1023 * 1024, "1023 KiB"), (2**20, "1 MiB"), (2**30 - 2**20, "1023 MiB")]
+)
+def test_sizes_change_their_unit_where_the_next_one_begins(value, text):
+    assert readable(value) == text
+    assert readable(2**30) == "1.0 GiB" and readable(2**30 - 1).endswith("MiB")
+
+
+def test_ranges_of_one_number_are_that_number():
+    assert _format_range({1200}) == "1,200"
+    assert _format_range({3, 1200, 40}) == "3 to 1,200"
+    assert comparison.format_range(0.0, math.inf) == "from 0"
+    assert comparison.format_range(-1.0, 1.0) == "-1 to 1"
+    assert model_ranking_text._interval(NAN, NAN) == ""
+    assert model_ranking_text._interval(0.1, 0.25) == "[0.100, 0.250]"
+
+
+def test_neighbours_are_lost_in_per_cent():
+    assert cell("mutual kNN(k=5)", 0.125) == "12.5%"
+    assert cell("mutual kNN", NAN) == "none"
+    assert cell("RDM drift", 0.125) == "0.125"
+
+
+@pytest.mark.parametrize("most", [5, 8, 12])
+def test_names_are_cut_only_where_they_do_not_fit(most):
+    for length in range(1, 20):
+        name = "abcdefghijklmnopqrst"[:length]
+        found = shorten(name, most)
+        assert found == name if length <= most else (len(found) == most and found == name[: most - 3] + "...")
+    assert shorten(" a \n b ", 5) == "a b"
+
+
+@pytest.mark.parametrize(
+    ("n", "of", "text"),
+    [
+        (0, 1, "The measure is not"),
+        (1, 1, "The measure is"),
+        (0, 3, "None of 3 measures are"),
+        (1, 3, "1 of 3 measures is"),
+        (2, 3, "2 of 3 measures are"),
+        (2, 2, "All 2 measures are"),
+    ],
+)
+def test_counts_agree_with_their_verbs(n, of, text):
+    assert pages._count_phrase(n, of) == text

@@ -1,0 +1,65 @@
+"""Sentences on ranked models name the ties, the others and the weights that count."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace as Ranking
+
+import pytest
+
+from shesha.results.similarity import model_ranking_text as text
+
+NAN = float("nan")
+
+
+def ranking(n_models, n_best, p=0.01):
+    models = [Ranking(name=f"m{i}", value=0.5 - 0.01 * i, p_ceiling=0.1 - 0.05 * i) for i in range(n_models)]
+    pairs = [Ranking(corrected_p_value=p)] if p is not None else []
+    return Ranking(
+        **{"models": models, "best": [one.name for one in models[:n_best]], "measure": "RSA", "pairs": pairs},
+        **{"has_ceiling": True, "alpha": 0.05, "ceiling_lower": 0.6, "ceiling_upper": 0.75},
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_models", "n_best", "p", "end"),
+    [
+        (1, 1, None, "m0: RSA 0.500; a single model has no rank."),
+        (3, 1, None, "no test says whether other rows would change the order."),
+        (3, 1, NAN, "no test says whether other rows would change the order."),
+        (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1."),
+        (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than all 2 others."),
+        (3, 2, 0.01, "m0 is closest (RSA 0.500), and ties with m1: no significant difference."),
+        (9, 5, 0.01, "and ties with m1, m2, m3, m4: no significant difference."),
+        (9, 6, 0.01, "and ties with m1, m2, m3, m4 and 1 more: no significant difference."),
+        (9, 9, 0.01, "and ties with m1, m2, m3, m4 and 4 more: no significant difference."),
+    ],
+)
+def test_the_headline_names_ties_or_others(n_models, n_best, p, end):
+    assert text.headline(ranking(n_models, n_best, p)).endswith(end)
+
+
+def test_models_reach_the_ceiling_above_the_level():
+    assert text.ceiling_sentence(ranking(3, 1)) == "Noise ceiling: 0.600 to 0.750; m0 cannot be told from it."
+    assert text.ceiling_sentence(Ranking(has_ceiling=False)) == ""
+    far = ranking(3, 1)
+    far.models = far.models[1:]
+    assert text.ceiling_sentence(far).endswith("; every model differs from it significantly.")
+
+
+def test_the_five_largest_weights_that_round_to_something_are_told():
+    weights = {"a": 0.004, "b": 0.5, "c": 0.1, "d": 0.2, "e": 0.15, "f": 0.005, "g": 0.041}
+    one = Ranking(weights=weights, value=0.4, best_single="b", best_single_value=0.3)
+    told = text.combination_sentence(Ranking(combination=one))
+    assert "held out: 0.400 (b 0.50, d 0.20, e 0.15, c 0.10, g 0.04); b alone" in told
+    one.weights = {"a": 0.996, "b": 0.004}
+    assert "(a 1.00)" in text.combination_sentence(Ranking(combination=one))
+    one.weights = {"a": 0.995, "b": 0.005}
+    assert "(a 0.99, b 0.01)" in text.combination_sentence(Ranking(combination=one))
+    assert text.combination_sentence(Ranking(combination=None)) == ""
+
+
+def test_places_and_shares():
+    assert text._place(Ranking(rank_low=2, rank_high=2)) == "2"
+    assert text._place(Ranking(rank_low=2, rank_high=5)) == "2 to 5"
+    assert "explain 12.5% of" in text.variance_sentence(Ranking(explained=0.125))
+    assert text.variance_sentence(Ranking(explained=NAN)) == ""
