@@ -192,6 +192,17 @@ def decimals_of(text: str) -> int:
     return len(text.partition(".")[2].rstrip("0"))
 
 
+def key_of(line: Any) -> str:
+    """Return the key by which a claim in words is answered, "" for a line that has none."""
+    key = line.get("key")
+    return key.removeprefix(_WORDED) if isinstance(key, str) else ""
+
+
+def label_of(line: Any) -> tuple[str, str]:
+    """Return the place and the label of a published line, as its check has them."""
+    return str(line["where"]), _what(line, "")
+
+
 def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
     """Separate printed numbers from claims in words, whose keys begin with "claim/"; it is taken off."""
     assert published is not None
