@@ -209,10 +209,14 @@ def judge(claim: Claim, facts: Facts) -> Judged:
         rules[0] = (claim.premise, premise)
     words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
     why = " ".join(filter(None, (claim.missing, *words)))
-    told = {name for _, name, _, _ in Formatter().parse(claim.found + why) if name}
-    if ABSENT in (repeated, survives) or not told <= set(facts):
+    if ABSENT in (repeated, survives) or not named(claim.found + why) <= set(facts):
         return Judged(claim, ABSENT, ABSENT, "", _NO_CELLS)
     return Judged(claim, repeated, survives, claim.found.format(**facts), why.format(**facts))
+
+
+def named(text: str) -> set[str]:
+    """Return the names of facts that a text holds in braces."""
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
 @cache

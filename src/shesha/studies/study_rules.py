@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import registry
-from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, rule_of
+from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, named, rule_of
 from shesha.studies.definition import Study
 from shesha.studies.facts import Facts
 from shesha.studies.published import key_of, label_of
@@ -88,12 +88,11 @@ def _of_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
 
 
 def answer_of(study: Study, facts: Facts) -> str:
-    """Return the answer of a study's page, "" if its rules hold none."""
-    return " ".join(_sentence(entry, facts) for entry in rules_of(study).get("answer", ()))
+    """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
+    return " ".join(filter(None, (_sentence(entry, facts) for entry in rules_of(study).get("answer", ()))))
 
 
 def _sentence(entry: dict[str, Any], facts: Facts) -> str:
-    if "fact" not in entry:
-        return str(entry["text"]).format(**facts)
-    rule = rule_of({"reason": "", **entry})
-    return str(rule.words[rule.answer(facts)]).format(**facts)
+    rule = rule_of({"reason": "", **entry}) if "fact" in entry else None
+    text = rule.words.get(rule.answer(facts), "") if rule else str(entry["text"])
+    return text.format(**facts) if named(text) <= set(facts) else ""
