@@ -184,6 +184,16 @@ def test_a_claim_without_its_premise_is_inconclusive():
     assert judge(claim, {"rho": Fact(1), "before": Fact(float("nan"))}).repeated == ABSENT
 
 
+def test_what_is_not_found_needs_no_control():
+    premise = Rule("before", "above", 0.0, "a correlation", {NO: "No correlation."})
+    control = Rule("other", "above", 0.0, "left", {NO: "Gone."}, "a control")
+    claim = Claim("Paper", "a", "study", "3", "q", "its recipe", "", RULE, control, premise=premise)
+    facts = {"rho": Fact(1), "other": Fact(-1)}
+    assert judge(claim, {**facts, "before": Fact(1)}).verdict == HOLDS_NOT
+    assert judge(claim, {**facts, "before": Fact(-1)}).verdict == INCONCLUSIVE
+    assert judge(claim, {**facts, "before": Fact(-1)}).why == "No correlation."
+
+
 @pytest.mark.parametrize(("more", "less", "n"), [(10, 3, 24), (0, 0, 24), (3, 3, 6), (0, 5, 9)])
 def test_a_difference_of_signs_changes_sign_with_its_sides(more, less, n):
     ours, turned = sign_difference(more, less, n), sign_difference(less, more, n)

@@ -129,7 +129,7 @@ class Claim:
         What was not at hand or not tried, where it is not possible here to repeat it.
     premise : Rule or None
         What must hold before the claim can be asked, such as a correlation that is said to vanish; where it does not
-        hold, whether the claim is repeated is inconclusive.
+        hold, both answers are inconclusive.
     otherwise : str
         Verdict where an answer is no, if it is another than that of `on`.
     """
@@ -205,8 +205,9 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
     if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
-        repeated = premise if premise == ABSENT else OPEN
-        rules[0] = (claim.premise, premise)
+        # What is not found needs no control.
+        repeated = survives = premise if premise == ABSENT else OPEN
+        rules = [(claim.premise, premise)]
     words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
     why = " ".join(filter(None, (claim.missing, *words)))
     if ABSENT in (repeated, survives) or not named(claim.found + why) <= set(facts):
