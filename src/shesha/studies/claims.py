@@ -39,6 +39,7 @@ NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not 
 QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
 _FINDINGS = "findings.toml"
+_UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
 _NO_CELLS = "the cells that decide it are not among the rows at hand"
 
 
@@ -208,7 +209,7 @@ def judge(claim: Claim, facts: Facts) -> Judged:
         # What is not found needs no control.
         repeated = survives = premise if premise == ABSENT else OPEN
         rules = [(claim.premise, premise)]
-    words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
+    words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
     why = " ".join(filter(None, (claim.missing, *words)))
     if ABSENT in (repeated, survives) or not named(claim.found + why) <= set(facts):
         return Judged(claim, ABSENT, ABSENT, "", _NO_CELLS)
