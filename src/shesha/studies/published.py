@@ -152,7 +152,8 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
     Raises
     ------
     TypeError
-        If words are published and numbers found without a verdict, or the other way round.
+        If words are published and numbers found without a verdict, or the other way round. Words agree if they are
+        the same, and a number agrees with a bound, such as "< 0.001", that it is below.
     """
     where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
     if found.verdict is not None:
@@ -161,6 +162,9 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
     if isinstance(told, str) and isinstance(found.ours, str):
         same = told == found.ours
         return Check(where, what, told, found.ours, AGREES if same else DIFFERS, found.note if same else found.why)
+    if isinstance(told, str) and told.startswith("<") and isinstance(found.ours, float):
+        below = found.ours < float(told.removeprefix("<"))
+        return Check(where, what, told, found.ours, AGREES if below else DIFFERS, found.note if below else found.why)
     if isinstance(told, str) or isinstance(found.ours, str):
         raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
     absent = found.ours is None or isnan(found.ours)
