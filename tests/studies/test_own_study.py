@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shesha.studies import find, write_index
-from shesha.studies.writing import published_of
+from shesha.studies.study_rules import published_of
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """

@@ -10,7 +10,8 @@ import pytest
 from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, SAID, VERDICTS
 from shesha.studies.published import unrelated
 from shesha.studies.running import found_of, write_page
-from shesha.studies.writing import checks_of_page, facts_of, published_of
+from shesha.studies.study_rules import published_of
+from shesha.studies.writing import checks_of_page, facts_of
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 

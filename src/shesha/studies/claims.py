@@ -4,6 +4,9 @@ A claim is an entry of a file in the folder `published/claims` of a package of s
 place, what we tested it on, and up to three rules. *Repeated?* asks whether we find the claim as the paper makes it;
 *survives?* whether it still holds when a control removes another explanation. A rule names one fact, an operator, a
 threshold with its reason, and words for each answer.
+
+Lesser claims have their place and label in a study's table of published lines. Their rules are in the folder
+`published/rules`, one file per table, by the key of the line.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ NOT_NEEDED, IMPOSSIBLE, ABSENT = "no control needed", "not possible here", "not 
 QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
 _FINDINGS = "findings.toml"
+_UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
+_NO_CELLS = "the cells that decide it are not among the rows at hand"
 
 
 def _above(one: Fact, threshold: float) -> str:
@@ -114,7 +119,7 @@ class Claim:
     name, study : str
         The study that decides it.
     on : str
-        What ours rests on: one of `BASES`.
+        What ours rests on: one of `BASES`, or "" where the study says it.
     found : str
         What was found, with the names of facts in braces.
     repeated, survives : Rule or None
@@ -127,7 +132,9 @@ class Claim:
         What was not at hand or not tried, where it is not possible here to repeat it.
     premise : Rule or None
         What must hold before the claim can be asked, such as a correlation that is said to vanish; where it does not
-        hold, whether the claim is repeated is inconclusive.
+        hold, both answers are inconclusive.
+    otherwise : str
+        Verdict where an answer is no, if it is another than that of `on`.
     """
 
     paper: str
@@ -143,10 +150,11 @@ class Claim:
     card: bool = True
     missing: str = ""
     premise: Rule | None = None
+    otherwise: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse unknown bases."""
-        if self.on not in BASES:
+        """Refuse other bases, which nobody would count."""
+        if self.on not in ("", *BASES):
             raise ValueError(f"on must be one of {', '.join(BASES)}, got {self.on!r}")
 
 
@@ -169,7 +177,7 @@ class Judged:
     def verdict(self) -> str:
         """One word for both answers; only the paper's data, recipe or own numbers can refute a claim."""
         answers = {self.repeated, self.survives}
-        negative = NOT_FOUND if self.claim.on == STAND_IN else HOLDS_NOT
+        negative = self.claim.otherwise or (NOT_FOUND if self.claim.on == STAND_IN else HOLDS_NOT)
         ladder = ((IMPOSSIBLE, UNREACHABLE), (ABSENT, NOT_RUN), (NO, negative), (OPEN, INCONCLUSIVE))
         return next((verdict for answer, verdict in ladder if answer in answers), AGREES)
 
@@ -200,21 +208,25 @@ def judge(claim: Claim, facts: Facts) -> Judged:
     survives = NOT_NEEDED if claim.survives is None else claim.survives.answer(facts)
     rules = [(claim.repeated, repeated), (claim.survives, survives)]
     if claim.premise is not None and (premise := claim.premise.answer(facts)) != YES:
-        repeated = premise if premise == ABSENT else OPEN
-        rules[0] = (claim.premise, premise)
-    told = {name for _, name, _, _ in Formatter().parse(claim.found) if name}
-    if ABSENT in (repeated, survives) or not told <= set(facts):
-        return Judged(claim, ABSENT, ABSENT, "", "the cells that decide it are not among the rows at hand")
-    words = [rule.words.get(answer, "") for rule, answer in rules if rule is not None]
-    return Judged(
-        claim, repeated, survives, claim.found.format(**facts), " ".join(filter(None, (claim.missing, *words)))
-    )
+        # What is not found needs no control.
+        repeated = survives = premise if premise == ABSENT else OPEN
+        rules = [(claim.premise, premise)]
+    words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
+    why = " ".join(filter(None, (claim.missing, *words)))
+    if ABSENT in (repeated, survives) or not named(claim.found + why) <= set(facts):
+        return Judged(claim, ABSENT, ABSENT, "", _NO_CELLS)
+    return Judged(claim, repeated, survives, claim.found.format(**facts), why.format(**facts))
+
+
+def named(text: str) -> set[str]:
+    """Return the names of facts that a text holds in braces."""
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
 @cache
 def claims() -> tuple[Claim, ...]:
     """Return all claims, paper by paper."""
-    return tuple(_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
+    return tuple(claim_of(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
 
 
 def limits() -> dict[str, str]:
@@ -247,12 +259,14 @@ def _read(place: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def _claim(paper: str, entry: dict[str, Any]) -> Claim:
-    rules: dict[str, Any] = {name: _rule(entry.pop(name)) for name in QUESTIONS if name in entry}
+def claim_of(paper: str, entry: dict[str, Any]) -> Claim:
+    """Return the claim of an entry."""
+    rules: dict[str, Any] = {name: rule_of(entry.pop(name)) for name in QUESTIONS if name in entry}
     return Claim(paper, **entry, **rules)
 
 
-def _rule(entry: dict[str, Any]) -> Rule:
+def rule_of(entry: dict[str, Any]) -> Rule:
+    """Return the rule of an entry."""
     (operator,) = (name for name in OPERATORS if name in entry)
     words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
     return Rule(entry["fact"], operator, float(entry[operator]), entry["reason"], words, entry.get("control", ""))
@@ -263,14 +277,23 @@ def of_study(name: str) -> tuple[Claim, ...]:
     return tuple(one for one in claims() if one.study == name)
 
 
-def decide(study: str, checks: tuple[Check, ...], facts: Facts) -> tuple[Check, ...]:
-    """Set the engine's verdicts for checks that claims decide."""
+Line = tuple[str, str]
+"""Place and label of a published line."""
+
+
+def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
+    """Put the engine's verdicts where claims decide checks: main ones by words, lesser ones by place and label."""
     deciding = {one.check: judge(one, facts) for one in of_study(study) if one.check}
-    return tuple(_decided(one, deciding) for one in checks)
+    by_line = {line: judge(one, facts) for line, one in lesser.items()}
+
+    def found(check: Check) -> Judged | None:
+        main = (one for words, one in deciding.items() if words in check.what)
+        return next(main, by_line.get((check.where, check.what)))
+
+    return tuple(_decided(one, found(one)) for one in checks)
 
 
-def _decided(check: Check, deciding: Mapping[str, Judged]) -> Check:
-    found = next((one for words, one in deciding.items() if words in check.what), None)
+def _decided(check: Check, found: Judged | None) -> Check:
     if found is None:
         return check
     basis = "" if found.verdict in (UNREACHABLE, NOT_RUN) else found.claim.on

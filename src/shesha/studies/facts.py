@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAN = float("nan")
+_COLUMNS = ("value", "low", "high", "words")
 
 
 @dataclass(frozen=True)
 class Fact:
     """A number with its 95 % interval; limits are NaN if nothing was sampled.
+
+    Words, if there are any, are printed in its place.
 
     Examples
     --------
@@ -29,9 +32,12 @@ class Fact:
     value: float
     low: float = NAN
     high: float = NAN
+    words: str = field(default="", kw_only=True)
 
     def __format__(self, spec: str) -> str:
-        """Print the number, and its interval if there is one."""
+        """Print the number, and its interval where there is one."""
+        if self.words:
+            return self.words
         told = format(self.value, spec)
         if isnan(self.low):
             return told
@@ -45,6 +51,24 @@ class Fact:
 
 Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", "pd.DataFrame | None"], Facts]
+
+
+def as_facts(found: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
+    """Return numbers and words as facts without intervals, under names that begin alike.
+
+    Examples
+    --------
+    >>> found = as_facts({"rho": 0.5, "best": "CKA"}, "drift ")
+    >>> f"{found['drift rho']:.2f}, {found['drift best']}"
+    '0.50, CKA'
+    """
+    return {prefix + str(name): _as_fact(one) for name, one in found.items()}
+
+
+def _as_fact(found: Any) -> Fact:
+    if isinstance(found, Fact):
+        return found
+    return Fact(0.0, words=found or "none") if isinstance(found, str) else Fact(float(found))
 
 
 def over_draws(values: ArrayLike) -> Fact:
@@ -94,7 +118,8 @@ def sign_difference(more: int, less: int, n: int) -> Fact:
         high = rate(0, n).high
         return Fact(0.0, -high, high)
     sign = rate(more, decided)
-    return Fact((more - less) / n, *((2 * limit - 1) * decided / n for limit in sign.limits))
+    low, high = ((2 * limit - 1) * decided / n for limit in sign.limits)
+    return Fact((more - less) / n, low, high)
 
 
 def rank_correlation(rho: float, n: float, given: int = 0) -> Fact:
@@ -122,14 +147,15 @@ def as_table(facts: Facts) -> pd.DataFrame:
     """Return one line per fact."""
     import pandas as pd
 
-    return pd.DataFrame(
-        [(name, one.value, one.low, one.high) for name, one in facts.items()], columns=["fact", "value", "low", "high"]
-    )
+    lines = [(name, one.value, one.low, one.high, one.words) for name, one in facts.items()]
+    return pd.DataFrame(lines, columns=["fact", *_COLUMNS])
 
 
 def from_table(table: pd.DataFrame) -> dict[str, Fact]:
     """Return the facts of a table by name."""
+    *numbers, words = _COLUMNS
+    text = table[words].fillna("") if words in table else [""] * len(table)
     return {
-        str(name): Fact(float(value), float(low), float(high))
-        for name, value, low, high in table[["fact", "value", "low", "high"]].itertuples(index=False)
+        str(name): Fact(float(value), float(low), float(high), words=str(words))
+        for name, value, low, high, words in zip(table.fact, *(table[one] for one in numbers), text, strict=True)
     }

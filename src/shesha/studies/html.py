@@ -11,7 +11,7 @@ from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
 from shesha.studies.page import Page, Picture
-from shesha.studies.writing import StudyRun, _said, published_of
+from shesha.studies.writing import StudyRun, _said, page_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
     """
 
     study = found.study
-    page = study.pages[0](found.rows, published_of(study))
+    page, _ = page_of(study, found.rows)
     pictures = [_drawn(one) for one in page.pictures]
     tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
     return report.Page(

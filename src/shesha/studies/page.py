@@ -33,7 +33,7 @@ class Page:
     Parameters
     ----------
     answer : str
-        To the study's question, in a sentence or two, with the numbers that decide.
+        To the study's question, in a sentence or two, with the numbers that decide; "" if the study's rules have it.
     tables : sequence of (title, table)
     pictures : sequence of Picture
     notes : sequence of str
@@ -42,7 +42,7 @@ class Page:
         Every published number and claim that the study repeats, or cannot: lines of the index of all studies.
     """
 
-    answer: str
+    answer: str = ""
     tables: tuple[tuple[str, pd.DataFrame], ...] = ()
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()

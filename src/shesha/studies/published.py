@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
 from shesha.studies.tolerance import JOINT
 
 if TYPE_CHECKING:
@@ -152,12 +152,19 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
     Raises
     ------
     TypeError
-        If words are published, or found, without a verdict.
+        If words are published and numbers found without a verdict, or the other way round. Words agree if they are
+        the same, and a number agrees with a bound, such as "< 0.001", that it is below.
     """
     where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
     if found.verdict is not None:
         why = "" if found.verdict == AGREES else found.why
         return Check(where, what, told, found.ours, found.verdict, why or found.note)
+    if isinstance(told, str) and isinstance(found.ours, str):
+        same = told == found.ours
+        return Check(where, what, told, found.ours, AGREES if same else DIFFERS, found.note if same else found.why)
+    if isinstance(told, str) and told.startswith("<") and isinstance(found.ours, float):
+        below = found.ours < float(told.removeprefix("<"))
+        return Check(where, what, told, found.ours, AGREES if below else DIFFERS, found.note if below else found.why)
     if isinstance(told, str) or isinstance(found.ours, str):
         raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
     absent = found.ours is None or isnan(found.ours)
@@ -190,6 +197,17 @@ def decimals_of(text: str) -> int:
     (2, 0)
     """
     return len(text.partition(".")[2].rstrip("0"))
+
+
+def key_of(line: Any) -> str:
+    """Return the key by which a claim in words is answered, "" for a line that has none."""
+    key = line.get("key")
+    return key.removeprefix(_WORDED) if isinstance(key, str) else ""
+
+
+def label_of(line: Any) -> tuple[str, str]:
+    """Return the place and the label of a published line, as its check has them."""
+    return str(line["where"]), _what(line, "")
 
 
 def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:

@@ -9,19 +9,18 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from inspect import getsourcefile
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
-from shesha.studies import registry
 from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, resting_on
 from shesha.studies.claims import decide
 from shesha.studies.definition import Study
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.facts import as_table as facts_table
-from shesha.studies.page import save_page
+from shesha.studies.page import Page, save_page
+from shesha.studies.study_rules import answer_of, lesser_claims, published_of
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -68,8 +67,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     if not study.pages:
         return _without_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
-        page = study.pages[0](found.rows, published_of(study))
-        found_facts = facts_of(study, found.rows)
+        page, found_facts = page_of(study, found.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         if found.complete:
@@ -79,7 +77,6 @@ def write(found: StudyRun, folder: Path) -> Path:
         return _without_page(
             found, own, f"The page was not made: {_place_of(error)}. It may need more cells than these."
         )
-    page = replace(page, checks=checks_of_page(study, page.checks, found_facts))
     if found_facts:
         write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
@@ -108,14 +105,11 @@ def _place_of(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
-def published_of(study: Study) -> pd.DataFrame | None:
-    """Read the published numbers of a study, if any."""
-    import pandas as pd
-
-    if study.published is None:
-        return None
-    folder = registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
-    return pd.read_csv(folder / study.published, comment="#")
+def page_of(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
+    """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
+    page, facts = study.pages[0](rows, published_of(study)), facts_of(study, rows)
+    checks = checks_of_page(study, page.checks, facts)
+    return replace(page, checks=checks, answer=answer_of(study, facts) or page.answer), facts
 
 
 def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
@@ -127,8 +121,8 @@ def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
-    """Set the basis of each check, and the engine's verdicts for claims."""
-    return with_basis(study, decide(study.name, tuple(checks), facts))
+    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    return with_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
 def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:

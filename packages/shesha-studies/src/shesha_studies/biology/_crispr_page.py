@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.charts import PALETTE
-from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against, apart
-from shesha_studies.biology._crispr_claims import MISSING, claims
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
@@ -25,27 +24,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     found = Found(rows)
     printed, worded = apart(published)
-    checks = (*published_checks(found, printed), *against(worded, claims(found), MISSING))
+    checks = (*published_checks(found, printed), *against(worded, {}))
     picture = Picture("crispr", _draw(found), "Scores by group size; magnitude and score; correlations beside fakes")
-    return Page(_answer(found), tuple(_tables(found)), (picture,), _NOTES, checks)
-
-
-def _answer(found: Found) -> str:
-    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
-    real = [found.get(f"{score}_rho", "method", "standard") for score in ("coherence", "unbiased")]
-    fake = [found.get(f"{score}_chance", "method", "standard") for score in ("coherence", "unbiased")]
-    groups = found.build("group")
-    above = int((groups.p_adj <= 0.05).sum())
-    return (
-        f"{yes_if(real[1] > fake[1] and above > 0)}, "
-        f"by the pairwise score: the mean cosine correlates with magnitude at {real[0]:.2f} "
-        f"over {len(groups)} targets, and at {fake[0]:.2f} over control cells that pose as them, because few cells "
-        f"look alike whatever they do ({few:.2f} for 10 unmoved cells, {many:.2f} for 400). What survives is the "
-        f"pairwise score, {real[1]:.2f} where fakes have {fake[1]:.2f}, and {above} of {len(groups)} targets above "
-        "chance, the "
-        "interferon pathway first. What does not: independence of group size, a meaning of the partial correlation "
-        "given SNR, discordant targets."
-    )
+    return Page("", tuple(_tables(found)), (picture,), _NOTES, checks)
 
 
 def _tables(found: Found) -> Any:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from shesha.charts import PALETTE
+from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against, apart
-from shesha_studies.biology._neuroscience_claims import claims, told
 from shesha_studies.biology._neuroscience_numbers import SIZES, published_checks, z_of
 from shesha_studies.biology._recordings import associated, beyond, over_sessions, with_regions
 
@@ -35,27 +35,15 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     rows = with_regions(rows)
     lines, worded = apart(published)
     printed = lines.assign(published=lines.published.astype(float))
-    checks = (*published_checks(rows, printed), *against(worded, claims(rows, printed)))
+    checks = (*published_checks(rows, printed), *against(worded, {}))
     shows = "Regions: odd and even trials, equal trials, and halves of the session, beside chance and the paper"
     picture = Picture("neuroscience", _draw(rows, printed), shows)
-    return Page(_answer(rows), tuple(_tables(rows)), (picture,), _notes(rows), checks)
+    return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
 
-def _answer(rows: pd.DataFrame) -> str:
-    above, n = beyond(rows, "shesha")
-    equal, m = beyond(rows, "equal")
-    shifted = z_of(rows, "shifted").z.mean()
-    partial = associated(rows, "coupling", "shesha", SIZES)
-    below, _ = beyond(rows, "shifted")
-    return (
-        f"There is a geometry and there is drift, but not by the published numbers: odd and even trials agree at "
-        f"{rows.shesha.mean():.2f} where shifted conditions have {rows.shesha_chance.mean():.2f} ({above} of {n} areas "
-        f"above); with 4 trials of each condition in either half at {rows.equal.mean():.2f} against "
-        f"{rows.equal_chance.mean():.2f} ({equal} of {m}). The z of {z_of(rows, 'drift').z.mean():.0f} of the drift is "
-        f"{shifted:.1f} beside sessions cut elsewhere ({below} areas below). The order of regions does not survive "
-        f"equal numbers of trials and neurons, and given those the coupling with behaviour is not told from zero "
-        f"(p = {partial['p']:.2f})."
-    )
+def told(found: tuple[float, float, float], decimals: int = 3) -> str:
+    """Print a mean and its interval."""
+    return f"{Fact(*found):.{decimals}f}"
 
 
 def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from shesha.studies.checks import DATA
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, rank_correlation
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha_studies.biology import _screens as screens
+from shesha_studies.biology._crispr_facts import make_facts
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_page import make_page
 from shesha_studies.biology._crispr_parts import GIVEN, NULL_MODELS, PARTS, Row
@@ -83,15 +84,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @crispr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations of the screen beside control cells that pose as its targets, and of groups without an effect."""
-    found = Found(rows)
-    made = {}
-    for score in SCORES:
-        names = [f"{score}_{end}" for end in ("rho", "low", "high")]
-        made[score] = Fact(*(found.get(name, "method", "standard") for name in names))
-        made[f"{score}_p"] = Fact(found.get(f"{score}_p", "method", "standard"))
-        made[f"{score}_fakes"] = Fact(found.get(f"{score}_chance", "method", "standard"))
-    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
-    made["size"] = rank_correlation(found.get("rho", "confound", "coherence and n"), len(screens.TARGETS))
-    made["size_alone"] = Fact(few - many)
-    made["pairwise_size_alone"] = Fact(found.get("unbiased", "size", "10") - found.get("unbiased", "size", "400"))
-    return made
+    return make_facts(Found(rows))

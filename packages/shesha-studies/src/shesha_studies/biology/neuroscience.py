@@ -13,7 +13,7 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
 from shesha.support.types import Index, Matrix
-from shesha_studies.biology._neuroscience_claims import make_facts
+from shesha_studies.biology._neuroscience_facts import make_facts
 from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, with_regions
 

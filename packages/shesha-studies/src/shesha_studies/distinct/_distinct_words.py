@@ -18,35 +18,6 @@ if TYPE_CHECKING:
 _HOUR = 3600.0
 
 
-def answer(found: Findings) -> str:
-    """In two sentences, with the numbers that decide."""
-    pooled = found.domains["Aggregate"]
-    adjusted = found.levels["as published: all pooled", "stability", "adjusted"]
-    pca, projected = found.kinds["PCA"], found.kinds["random projection"]
-    turned, across = (
-        found.levels[level, "averaged", "cka"]
-        for level in ("ranks within bases and kinds", "ranks within variants, between bases")
-    )
-    again = "found again" if abs(pooled.value) < 0.1 and pca.value < 0 < projected.value else "not found again"
-    follows = turned.group_low > 0.3
-    return (
-        f"The published picture is {again} on other bases: over {pooled.n:,} configurations stability and CKA "
-        f"correlate by {pooled.value:+.2f} ({adjusted.value:+.2f} with CKA above chance; bases resampled "
-        f"{pooled.group_low:+.2f} to {pooled.group_high:+.2f}), made of {projected.value:+.2f} under random "
-        "projections "
-        f"and {pca.value:+.2f} under PCA. Independence {'does not survive' if follows else 'is not ruled out'}: kind "
-        "of transformation and CKA explain "
-        f"{100 * found.explained['kind and CKA']:.0f} % of the ranks of stability within a base, the negative part "
-        "exists "
-        "only because principal components are uncorrelated axes, and averaged over rotations stability follows CKA by "
-        f"{turned.value:+.2f} within bases and kinds ({turned.group_low:+.2f} to {turned.group_high:+.2f}). What "
-        "survives: "
-        "feature splits see axes, which CKA cannot, and between bases under one transformation the averaged score "
-        "follows "
-        f"CKA by {across.value:+.2f} only ({across.group_low:+.2f} to {across.group_high:+.2f})."
-    )
-
-
 def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
     made, axes = figure(3, width=4.4, height=3.9)

@@ -10,28 +10,10 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
 from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings
-from shesha_studies.distinct._tax_tables import dimension, few_rows, significantly_negative
+from shesha_studies.distinct._tax_tables import dimension
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-
-def answer(found: Findings, published: pd.DataFrame) -> str:
-    """In two sentences, with the numbers that decide."""
-    plain, same = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
-    values, equal = (", ".join(f"{one.value:+.2f}" for one in some) for some in (plain, same))
-    negative = sum(one.value < 0 and one.p < 0.05 for one in same)
-    exact, code = few_rows(found)
-    return (
-        f"On {len(found.rows)} small networks, which stand in for the published models, stability and LogME "
-        "correlate by "
-        f"{values} (clothes, photographs, digits), by {equal} at equal width: {negative} of 3 are negative with p < "
-        "0.05, and "
-        f"so are {significantly_negative(published)} of the 6 published ones, so a tax on transfer in general does not "
-        "survive; what is left is the low stability of DINOv2, which only its weights can show again. "
-        "Published LogME cannot be compared where features outnumber rows (DTD, Oxford Pets): the public code gives "
-        f"{code:.2f} for 200 rows of 384 features where the evidence is {exact:.2f}."
-    )
+    pass
 
 
 def pictures(found: Findings) -> tuple[Picture, ...]:

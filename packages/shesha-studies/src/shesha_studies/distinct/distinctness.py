@@ -14,7 +14,7 @@ from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, over_draws
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
 from shesha.support.types import Matrix
@@ -23,6 +23,7 @@ from shesha_studies.distinct import _distinct_checks as checks
 from shesha_studies.distinct import _distinct_tables as tables
 from shesha_studies.distinct import _distinct_words as words
 from shesha_studies.distinct._bases import BASES, rows_of
+from shesha_studies.distinct._distinct_facts import make_facts
 from shesha_studies.distinct._distinct_tables import Findings
 from shesha_studies.distinct._transformations import (
     components,
@@ -187,7 +188,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate, as published and with what could fool it taken away."""
     found = tables.Findings.build(rows)
     return Page(
-        words.answer(found),
+        "",
         tables.tables(found),
         words.pictures(found),
         words.notes(found),
@@ -197,19 +198,5 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 @distinctness.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlations with bases resampled, and the split of components on their own axes and on others."""
-    found = Findings.build(rows)
-    pooled, kinds = found.domains["Aggregate"], found.levels["ranks within bases and kinds", "stability", "cka"]
-    parts = found.distinct[found.distinct.kind == "PCA"]
-    gap = (found.distinct.stability - found.distinct.averaged).abs()
-
-    def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
-        return over_draws(values.groupby(groups).mean())
-
-    return {
-        "pooled": Fact(pooled.value, pooled.group_low, pooled.group_high),
-        "within_kinds": Fact(kinds.value, kinds.group_low, kinds.group_high),
-        "components": over_bases(parts.stability, parts.group),
-        "components_rotated": over_bases(parts.averaged, parts.group),
-        "rotation": over_bases(gap, found.distinct.group),
-    }
+    """Gather what the claims are judged by."""
+    return make_facts(Findings.build(rows))

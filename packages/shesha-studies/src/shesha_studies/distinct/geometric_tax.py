@@ -18,7 +18,7 @@ from shesha.transfer import leep, logme
 from shesha_studies.distinct import _tax_checks as checks
 from shesha_studies.distinct import _tax_tables as tables
 from shesha_studies.distinct import _tax_words as words
-from shesha_studies.distinct._tax_claims import make_facts
+from shesha_studies.distinct._tax_facts import make_facts
 from shesha_studies.distinct._tax_findings import TARGETS, Findings
 from shesha_studies.files import sklearn
 from shesha_studies.networks.images import Pictures, grey
@@ -132,7 +132,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     printed, claims = apart(published)
     found = Findings.build(rows)
     return Page(
-        words.answer(found, printed),
+        "",
         tables.tables(found, printed),
         words.pictures(found),
         words.notes(found),

@@ -6,39 +6,24 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart
-from shesha_studies.language._canary_lm_claims import LEAST, SHOWN, STABLE, checks
-from shesha_studies.language._detection import area, first_beyond, sensitivity
+from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, numbers_of, tied
 from shesha_studies.language._drifts import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._tiny_gpt import TINY
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what models at hand can show of Tables 48 to 51."""
-    # Equal losses are ties, whatever the last digits of a difference of shares.
-    rows = rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
+    rows = tied(rows)
     real = stand_in(rows, LEAST)
     own = rows[rows.model == real]
-    numbers = {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
-    found, raw = numbers[real], numbers[TINY[1]]
-    first = found.loc["shesha"]
-    answer = (
-        f"In {real} drift follows the loss of next words under noise (rank correlation "
-        f"{first['next words']:.2f} for Shesha, {found.loc['cka', 'next words']:.2f} for CKA, "
-        f"{found.loc['procrustes', 'next words']:.2f} for Procrustes), and noise itself as well "
-        f"({found.loc['amount', 'next words']:.2f}); with the published probe on SST-2 it is {first.probe:.2f}, and in "
-        f"an untrained model {raw.loc['shesha', 'probe']:.2f}. False alarms are a matter of the bound: where the probe "
-        f"loses less than 1 %, {first['alarms at 0.05']:.0%} (Shesha), "
-        f"{found.loc['procrustes', 'alarms at 0.05']:.0%} (Procrustes) and "
-        f"{found.loc['squared', 'alarms at 0.05']:.0%} (Procrustes squared, as its formula is printed) pass 0.05."
-    )
+    numbers = numbers_of(rows, real)
     losses = ["drop", "drop_verdicts", "drop_words"]
     means = own.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (
         *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
         (f"{real}, means of draws; losses in per cent", means),
     )
-    return Page(answer, tables, (_picture(own, real),), _NOTES, tuple(checks(own, real, found, *apart(lines))))
+    return Page("", tables, (_picture(own, real),), _NOTES, tuple(checks(own, real, numbers[real], *apart(lines))))
 
 
 _NOTES = (
@@ -51,28 +36,6 @@ _NOTES = (
     "otherwise.",
     "Cells of the published models are in the grid and are computed where their weights are found.",
 )
-
-
-def _numbers(own: Table) -> Table:
-    """Correlations under noise by task, and how well each number tells losses from none over all changes."""
-    import pandas as pd
-
-    noise, every = own[own.kind == "noise"], own[own.kind != "precision"]
-    lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
-    found = {}
-    for name in (*SHOWN, "amount"):
-        values = every[name].to_numpy(dtype=float)
-        plain = name == "amount"
-        found[name] = {
-            "probe": noise[name].corr(noise["drop"], method="spearman"),
-            "verdicts": noise[name].corr(noise.drop_verdicts, method="spearman"),
-            "next words": noise[name].corr(noise.drop_words, method="spearman"),
-            "first noise beyond 0.05": float("nan") if plain else first_beyond(noise, name, BOUND, "amount"),
-            "area under the curve": float("nan") if plain else area(values, lost),
-            "sensitivity at 5 %": float("nan") if plain else sensitivity(values, lost),
-            "alarms at 0.05": float("nan") if plain else float((stable[name] > BOUND).mean()),
-        }
-    return pd.DataFrame.from_dict(found, orient="index")
 
 
 def _picture(own: Table, model: str) -> Picture:

@@ -8,7 +8,7 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart
-from shesha_studies.language._canary_claims import Found, checks, found_in
+from shesha_studies.language._canary_numbers import Found, checks, found_in
 from shesha_studies.language._drifts import BOUND, NAMES
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
@@ -17,18 +17,6 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 def make_page(rows: Table, lines: Table) -> Page:
     """Write the page from the rows and the published numbers."""
     found, (published, claims) = found_in(rows), apart(lines)
-    at_bound, at_chance = found.first.loc["bound 0.05"], found.first.loc["bound from chance"]
-    rho, equal, caught = found.correlations, found.within, found.matched.sensitivity
-    answer = (
-        f"The drift of an encoder follows the loss of its task (rank correlation {rho['last'].shesha:.2f}), but no "
-        f"better than the level of noise does ({rho['last'].level:.2f}). Among layers at equal noise, drift and loss "
-        f"correlate by {equal.rho.shesha:.2f} (p = {equal.p.shesha:.3f}; CKA {equal.rho.cka:.2f}, Procrustes "
-        f"{equal.rho.procrustes:.2f}). Under one bound of 0.05, Procrustes warns at noise {at_bound.procrustes:.3f}, "
-        f"Shesha at {at_bound.shesha:.3f} and CKA at {at_bound.cka:.3f}. This order comes from their scales: under "
-        f"bounds from re-encodings they warn at {at_chance.procrustes:.2f}, {at_chance.shesha:.2f} and "
-        f"{at_chance.cka:.2f}. With bounds of equal false alarms they find {caught.procrustes:.0%}, "
-        f"{caught.shesha:.0%} and {caught.cka:.0%} of the losses."
-    )
     tables = (
         ("Comparison with Table 47 (last layers, means of encoders and draws)", found.beside(published)),
         (
@@ -55,7 +43,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         "The table's caption says STS-B, and the method says SST-2 with a logistic regression; both are here.",
         "LoRA and quantisation are in structured-perturbation and canary-lm, as in the paper.",
     )
-    return Page(answer, tables, (_picture(found, published),), notes, tuple(checks(found, published, claims)))
+    return Page("", tables, (_picture(found, published),), notes, tuple(checks(found, published, claims)))
 
 
 def _picture(found: Found, published: Table) -> Picture:

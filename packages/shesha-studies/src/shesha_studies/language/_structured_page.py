@@ -12,34 +12,19 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart, of
 from shesha_studies.language._drifts import NAMES
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._structured_claims import SHOWN, TABLES, checks, key_of
+from shesha_studies.language._structured_numbers import LEAST, SHOWN, TABLES, checks, key_of
 from shesha_studies.language._tiny_gpt import TINY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_LEAST = 96
-"""Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
     published, claims = apart(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
-    name = stand_in(rows, _LEAST)
+    name = stand_in(rows, LEAST)
     own = means.loc[name]
-    strong, weak = own.loc[("noise", 0.5)], own.loc[("noise", 0.05)]
-    harmless = own.loc[("precision", 16.0)]
-    tiny = means.loc[TINY[0]]
-    answer = (
-        f"On {name} noise of 0.5 moves Shesha by {strong.shesha:.2f}, CKA by {strong.cka:.2f} and Procrustes by "
-        f"{strong.procrustes:.2f} (published: 0.72, 0.43, 0.41), on a small causal model by "
-        f"{tiny.loc[('noise', 0.5)].shesha:.2f}, {tiny.loc[('noise', 0.5)].cka:.2f} and "
-        f"{tiny.loc[('noise', 0.5)].procrustes:.2f}: that Shesha is largest is no law. That Procrustes leads at low "
-        f"noise ({weak.procrustes:.3f} against {weak.shesha:.3f} and {weak.cka:.3f}) is its scale: squared, as in its "
-        f"printed formula, it is {weak.squared:.4f}, and weights in bfloat16, which harm nothing, already give it "
-        f"{harmless.procrustes:.4f}."
-    )
     tables = (
         (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _join_published(own, published)),
         ("All stand-ins", means.reset_index()),
@@ -56,7 +41,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         "model "
         "moves less under adapters of the same scale: their size is per entry and does not know the weights' own.",
     )
-    return Page(answer, tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
+    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
 
 
 def _join_published(own: Table, published: Table) -> Table:
@@ -87,7 +72,7 @@ def _in_units(means: Table) -> Table:
 def _picture(rows: Table, published: Table) -> Picture:
     made, axes = figure(4, width=3.1, height=3.5)
     _curves(axes[0], of(published, "Table 43"))
-    real = stand_in(rows, _LEAST)
+    real = stand_in(rows, LEAST)
     for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
         own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
         for place, what in enumerate(SHOWN):

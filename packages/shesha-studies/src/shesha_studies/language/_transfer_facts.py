@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.studies.facts import Fact, Facts, rank_correlation
-from shesha.studies.published import Table, apart
-from shesha_studies.language._transfer_checks import MODELS
-from shesha_studies.language._transfer_numbers import by_metric, of_table_57
+from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
+from shesha.studies.published import Table, apart, number
+from shesha_studies.causal_rows import CAUSAL
+from shesha_studies.language._transfer_checks import KEYS, MODELS
+from shesha_studies.language._transfer_numbers import LABELS, by_metric, of_table_57, table_57
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
@@ -28,7 +29,57 @@ def make_facts(rows: Table, published: Table) -> Facts:
         made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
         made[name] = _difference(rows, "alignment", "bhattacharyya", unit)
-    return made
+    return made | as_facts({**_tables(published), **_scores(found)}) | as_facts(_causal(rows), "causal ")
+
+
+def _scores(found: Table) -> dict[str, Any]:
+    """Which score is strongest here, and what scores owe to the number of features."""
+    at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
+    made = {f"{name}, {of}": float(one[of]) for name, one in at.items() for of in ("rho", "width", "at_equal_width")}
+    best = max(at, key=lambda name: at[name].rho)
+    return made | {
+        "best": LABELS[best],
+        "best_rho": float(at[best].rho),
+        "h_score_behind": float(at[best].rho - at["h_score"].rho),
+        "gap": float(max(at[name].rho for name in ("alignment", "h_score", "logme")) - at["split"].rho),
+        "alignment_p": float(at["alignment"].p),
+        "alignment_families_p": float(at["alignment"].p_families),
+        "split_families_p": float(at["split"].p_families),
+    }
+
+
+def _tables(published: Table) -> dict[str, Any]:
+    """What the published tables themselves say: over families, at equal size, and beside the text."""
+    lines = apart(published)[0]
+    theirs, table = of_table_57(lines), table_57(lines)
+    made: dict[str, Any] = {}
+    ends = {"Exp1": ("Table 55", "Label-RDM Align.", "512"), "Exp2": ("Table 56", "Label-RDM Alignment", "correlation")}
+    for place, (name, end) in enumerate(ends.items(), 1):
+        one = theirs[f"alignment, accuracy {place}"]
+        made |= {f"{name} {of}": float(one[of]) for of in ("rho", "rho_families", "p_families", "at_equal_width")}
+        made |= {f"{name} within": float(one.mean_within_families), "table_57_families": float(one.families)}
+        made[f"{name} apart"] = abs(number(lines, *end) - float(one.rho))
+    jina = table.loc["jina-embeddings-v2-base-en"]
+    return made | {
+        "families_p": max(made["Exp1 p_families"], made["Exp2 p_families"]),
+        "at_equal_size": min(made["Exp1 at_equal_width"], made["Exp2 at_equal_width"]),
+        "unsupervised_64": number(lines, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised"),
+        "labelled_64": number(lines, "Table 55", "Label-RDM Align.", "64"),
+        "jina": float(jina.alignment),
+        **{f"jina {name}": float(jina[name]) for name in ("accuracy 1", "accuracy 2")},
+        "jina accuracy": float(max(jina["accuracy 1"], jina["accuracy 2"])),
+    }
+
+
+def _causal(rows: Table) -> dict[str, Any]:
+    """Where the causal model's most accurate layer stands by accuracy and by alignment."""
+    own = rows[rows.family == CAUSAL]
+    if not len(own):
+        return {}
+    ranks = rows[["accuracy 512", "alignment"]].rank(ascending=False, method="min")
+    best = own["accuracy 512"].idxmax()
+    found = {"layer": rows.part[best], "accuracy": rows["accuracy 512"][best]}
+    return found | {f"place by {name.split()[0]}": ranks[name][best] for name in ranks}
 
 
 def _difference(rows: Table, metric: str, other: str, unit: list[str], draws: int = 2000) -> Fact:

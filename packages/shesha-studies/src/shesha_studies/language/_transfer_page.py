@@ -18,17 +18,6 @@ def make_page(rows: Table, lines: Table) -> Page:
     published, claims = apart(lines)
     found, theirs = by_metric(rows), of_table_57(published)
     all_of = found[found.accuracy == "accuracy 512"].set_index("number")
-    split, align, h = (all_of.loc[name] for name in ("split", "alignment", "h_score"))
-    answer = (
-        f"Alignment with labels follows accuracy, as published (rank correlation {align.rho:.2f} with k = 512 over "
-        f"{len(rows)} representations; {theirs['alignment, accuracy 1'].rho:.2f} and "
-        f"{theirs['alignment, accuracy 2'].rho:.2f} recomputed from the published Table 57), but models come in "
-        f"families: "
-        f"over {align.families:.0f} families p is {align.p_families:.3f} instead of {align.p:.4f}. H-Score, published "
-        f"as the "
-        f"strongest, is {h.rho:.2f} here and {h.width:.2f} correlated with the width alone. Stability without labels: "
-        f"{split.rho:.2f} (p over families {split.p_families:.2f}); published 0.26.{_causal_sentence(rows)}"
-    )
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
         ("Rank correlations by number of examples", _by_shots(found)),
@@ -55,23 +44,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         "the "
         "source is the same for both experiments, as in the paper.",
     )
-    return Page(answer, tables, (_picture(rows, found, theirs),), notes, tuple(checks(rows, published, claims)))
-
-
-def _causal_sentence(rows: Table) -> str:
-    """Say where the causal model stands by accuracy and by alignment, its tokens taken as published and otherwise."""
-    if CAUSAL not in set(rows.family):
-        return ""
-    ranks = rows[["accuracy 512", "alignment"]].rank(ascending=False, method="min").astype(int)
-    told = []
-    for family in (name for name in dict.fromkeys(rows.family) if str(name).startswith(CAUSAL)):
-        best = rows[rows.family == family]["accuracy 512"].idxmax()
-        line, place = rows.loc[best], ranks.loc[best]
-        told.append(
-            f"{family} (layer {line.part:.0f}; {line['accuracy 512']:.0f} %) is no. {place['accuracy 512']} of "
-            f"{len(rows)} by accuracy and no. {place.alignment} by alignment"
-        )
-    return f" The causal model: {', '.join(told)}."
+    return Page("", tables, (_picture(rows, found),), notes, tuple(checks(rows, published, claims)))
 
 
 def _by_shots(found: Table) -> Table:
@@ -86,7 +59,7 @@ def _published(theirs: dict[str, Table]) -> Table:
     return pd.DataFrame(theirs).T.reset_index(names="what")
 
 
-def _picture(rows: Table, found: Table, theirs: dict[str, Table]) -> Picture:
+def _picture(rows: Table, found: Table) -> Picture:
     made, axes = figure(3, width=3.9, height=3.7)
     for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
         for place, (family, own) in enumerate(rows.groupby("family", sort=False)):
@@ -116,7 +89,6 @@ def _picture(rows: Table, found: Table, theirs: dict[str, Table]) -> Picture:
     )
     axes[2].invert_yaxis()
     axes[2].legend(frameon=False, fontsize="x-small", loc="lower left")
-    del theirs
     return Picture(
         "transfer",
         made,

@@ -9,6 +9,7 @@ import numpy as np
 
 from shesha.studies.definition import study
 from shesha.studies.facts import Facts
+from shesha.studies.published import apart
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
 from shesha_studies.language._canary_page import make_page
@@ -120,4 +121,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @canary.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows)
+    return make_facts(rows, apart(published)[0])

@@ -9,7 +9,8 @@ import numpy as np
 
 from shesha.studies.definition import study
 from shesha.studies.facts import Facts
-from shesha_studies.language._canary_lm_claims import make_facts
+from shesha.studies.published import apart
+from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
 from shesha_studies.language._drift_texts import sst2
 from shesha_studies.language._drifts import answers, drifts, fewer_right
@@ -101,4 +102,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @canary_lm.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows)
+    return make_facts(rows, apart(published)[0])

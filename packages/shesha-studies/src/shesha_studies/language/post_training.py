@@ -13,7 +13,8 @@ from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load
-from shesha_studies.language._post_training_page import make_facts, make_page
+from shesha_studies.language._post_training_facts import make_facts
+from shesha_studies.language._post_training_page import make_page
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language._tuning import TASKS, tuned
 from shesha_studies.language_models import SMOLLM2, Model

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.definition import study
@@ -15,7 +15,6 @@ from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, rows_by
 from shesha_studies.encoders import ENCODERS
 from shesha_studies.language._steering import (
     UNREACHABLE,
-    Tables,
     correlations,
     drawn,
     drawn_causal,
@@ -23,7 +22,7 @@ from shesha_studies.language._steering import (
     tables_of,
     tables_of_causal,
 )
-from shesha_studies.language._steering_claims import Collection, found_of, make_facts
+from shesha_studies.language._steering_facts import make_facts, numbers_of
 from shesha_studies.sentences import SETS, labelled
 
 if TYPE_CHECKING:
@@ -96,15 +95,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         for target in ("max_drop", "small_drop")
     )
     whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
-    checks = against(
-        published,
-        found_of(
-            Collection(tables, found, whole, "these stand-ins"),
-            Collection(own, of_own, of_own, "its layers"),
-            published,
-        ),
-        UNREACHABLE,
-    )
+    checks = against(published, numbers_of(tables, published), UNREACHABLE)
     pictures = [
         Picture("steering", drawn(tables), "Supervised alignment, and the accuracy of the probe, against max drop")
     ]
@@ -115,62 +106,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         )
         pictures.append(Picture("steering_causal", drawn_causal(own), shows))
     return Page(
-        f"{_answer(tables, found, whole)}{_causal_sentence(own, of_own, small_own)}",
+        "",
         (*tables_of(tables, found, small, whole), *tables_of_causal(own, of_own, small_own)),
         tuple(pictures),
-        (*_NOTES, *((SINK, _ONE_NETWORK, _known(tables, own)) if own else ())),
+        (*_NOTES, *((SINK, _ONE_NETWORK) if own else ())),
         checks,
     )
-
-
-def _answer(tables: Tables, found: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    accuracy = {name: table.accuracy.corr(table.max_drop, "spearman") for name, table in tables.items()}
-    full = {name: (table.max_drop >= 0.95 * table.largest_drop - 1e-6).mean() for name, table in tables.items()}
-    partial = {
-        name: (one["supervised_alignment"], whole[name]["supervised_alignment"].partial_p)
-        for name, one in found.items()
-    }
-    beyond = sum(one.partial > 0 and p < 0.05 for one, p in partial.values())
-    return (
-        f"Supervised alignment says more than separability in {beyond} of {len(found)} sets of sentences: given Fisher "
-        "and silhouette its correlation with max drop is "
-        + ", ".join(f"{one.partial:.2f} (p = {p:.2f}, {name})" for name, (one, p) in partial.items())
-        + "; and max drop at the published strengths is the probe's accuracy less a constant (correlation "
-        + ", ".join(f"{one:.2f}" for one in accuracy.values())
-        + "; encoders that reach 95 % of the largest drop there is: "
-        + ", ".join(f"{100 * one:.0f} %" for one in full.values())
-        + "), so what predicts it predicts accuracy."
-    )
-
-
-def _causal_sentence(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> str:
-    """Say what the layers of the causal model add."""
-    if not tables:
-        return ""
-    shares = [float((table.max_drop / table.largest_drop).mean()) for table in tables.values()]
-    lengths = [end for table in tables.values() for end in (table.length.min(), table.length.max())]
-    at = "supervised_alignment"
-    return (
-        f" Not so in {CAUSAL}, a causal model: its rows are {min(lengths):.0f} to {max(lengths):,.0f} long, so that "
-        f"the same strengths reach {', '.join(f'{100 * one:.0f} %' for one in shares)} of the largest drop, and "
-        "alignment foretells max drop with "
-        + ", ".join(f"{one[at].raw:.2f}" for one in found.values())
-        + "; with strengths in lengths of a row with "
-        + ", ".join(f"{one[at].raw:.2f}" for one in small.values())
-        + " (given Fisher and silhouette "
-        + ", ".join(f"{one[at].partial:.2f}" for one in small.values())
-        + ")."
-    )
-
-
-def _known(encoders: Tables, causal: Tables) -> str:
-    """Say who knows the labels at all: what nobody can read cannot be steered."""
-    told = [
-        f"{name}: {encoders[name].accuracy.max():.2f} and {table.accuracy.max():.2f}"
-        for name, table in causal.items()
-        if name in encoders
-    ]
-    return f"Best accuracy of a probe over the encoders, and over the layers of {CAUSAL}: {', '.join(told)}."
 
 
 _NOTES = (
@@ -196,6 +137,4 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
-    found = {name: correlations(table, "max_drop") for name, table in tables.items()}
-    small = {name: correlations(table, "small_drop") for name, table in own.items()}
-    return make_facts(Collection(tables, found, found, ""), small) if tables else {}
+    return make_facts(tables, own) if tables else {}

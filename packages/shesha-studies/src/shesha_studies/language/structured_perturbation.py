@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from shesha.studies.definition import study
+from shesha.studies.facts import Facts
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._structured_facts import make_facts
 from shesha_studies.language._structured_page import make_page
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
@@ -95,3 +97,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the means of the stand-ins beside Tables 43 to 46."""
     assert published is not None
     return make_page(rows, published)
+
+
+@structured_perturbation.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return make_facts(rows, published)

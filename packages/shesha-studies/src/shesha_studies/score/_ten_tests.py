@@ -101,6 +101,11 @@ def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, floa
     return {**_named("{}_imbalanced", rows, labels), **_named("{}_imbalanced_random", rows, rng.permutation(labels))}
 
 
+def n_unbalanced(n_classes: int) -> int:
+    """Return the number of rows of test 7, in data that hold a hundred of each class."""
+    return sum(len(rows) for rows in _twenty_to_one(np.repeat(np.arange(n_classes), 100)))
+
+
 def _twenty_to_one(y: Labels) -> Iterator[NDArray[np.intp]]:
     for place, label in enumerate(np.unique(y)):
         yield np.flatnonzero(y == label)[: 5 if place else 100]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import HOLDS_NOT, NOT_FOUND
 from shesha.studies.definition import study
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
 from shesha_studies.score._representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.score._ten_tests import all_tests, baseline
-from shesha_studies.score._validation import UNREACHABLE, found_of
+from shesha_studies.score._validation import UNREACHABLE, numbers_of
+from shesha_studies.score._validation_facts import make_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,22 +66,12 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the tests beside the published ones, and the tables beside their own lines."""
     assert published is not None
-    noise = rows[rows.representation.isin(NOISE)]
-    models = rows[~rows.representation.isin(NOISE)].reset_index(drop=True)
-    checks = against(published, found_of(models, noise, published), UNREACHABLE)
+    models, noise = _apart(rows)
+    checks = against(published, numbers_of(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
     told = {
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
-    held = sum(one.verdict in (HOLDS_NOT, NOT_FOUND) for one in checks)
-    random = models.feature_split_pca.mean(), models.feature_split_pca_turned.mean()
-    answer = (
-        "Repeatability holds: bit for bit the same, valid at any scale, and seeds differ by "
-        f"{models.seed_difference.max():.3f} at most ({len(models)} representations). What the other tests are read as "
-        f"does not ({held} claims): scores under random labels are the chance level of as many classes, drift under "
-        "noise of sd 0.1 follows the size of the features, and 64 components score "
-        f"{random[0]:.2f} because their axes are special ({random[1]:.2f} after a random turn of the same rows)."
-    )
     notes = (
         "Numbers of the fifteen published models cannot be repeated; their claims are asked of stand-ins, and numbers "
         "that follow from other published numbers are computed from those.",
@@ -91,7 +82,19 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "validation", _draw(models), "Drift under noise against the size of features; scores on components"
     )
     tables = tuple((name, table.reset_index()) for name, table in told.items())
-    return Page(answer, tables, (picture,), notes, checks)
+    return Page("", tables, (picture,), notes, checks)
+
+
+def _apart(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    noise = rows.representation.isin(NOISE)
+    return rows[~noise].reset_index(drop=True), rows[noise]
+
+
+@validation.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Return what decides the claims."""
+    assert published is not None
+    return make_facts(*_apart(rows), published)
 
 
 _PARTS = {

@@ -57,7 +57,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     found = rows[rows.part == "table"]
     by_test = _by_test(found)
-    worded = decide("resi", tuple(claims(rows, published)), make_facts(rows))
+    worded = decide("resi", tuple(claims(rows, published)), make_facts(rows), {})
     checks = (*worded, *_table_checks(found))
     options = options_of(rows)
     tables = [

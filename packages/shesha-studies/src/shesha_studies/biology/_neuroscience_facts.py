@@ -1,0 +1,58 @@
+"""Facts of the study on recordings, beside chance, equal numbers and whole sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scipy.stats import spearmanr
+
+from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
+from shesha_studies.biology._neuroscience_numbers import SIZES, by_session, order_of_regions, z_of
+from shesha_studies.biology._recordings import associated, beyond, over_sessions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
+    """Means and correlations over whole sessions, and shares of areas beyond chance."""
+    rows = rows.assign(step=rows.early_middle - rows.middle_late)
+    means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
+    made = {name: Fact(*over_sessions(rows, name)) for name in means}
+    for name in ("shesha", "equal", "shifted"):
+        above, n = beyond(rows, name)
+        made |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
+    for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
+        made[name] = Fact(*over_sessions(z_of(rows, score), "z"))
+    return made | _correlations(rows) | _orders(rows, published)
+
+
+def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
+    """Of scores with behaviour, over whole sessions."""
+
+    def fact(one: dict[str, float]) -> Fact:
+        return Fact(one["rho"], one["low"], one["high"])
+
+    made = {f"coupling_{name}": fact(associated(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")}
+    made |= {name: fact(associated(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
+    step = by_session(rows).accuracy_change
+    return made | {
+        "coupling_given": fact(associated(rows, "coupling", "shesha", SIZES)),
+        "latter_half": over_draws(step),
+        "latter_half_sd": Fact(float(step.std())),
+        "sessions_worse": Fact(float((step < 0).sum())),
+        "sessions": Fact(float(len(step))),
+    }
+
+
+def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
+    """Of the regions, beside the published order and each other."""
+    n = rows.region.nunique()
+    made = {
+        f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)
+        for name in ("shesha", "few", "wuc")
+    }
+    made["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
+    apart = rows.groupby("region")[["shesha", "drift"]].mean()
+    between = float(spearmanr(apart.shesha, apart.drift).statistic) if len(apart) > 3 else float("nan")
+    return made | {"orders": rank_correlation(between, n), "wuc_order": Fact(made["order_wuc"].value)}

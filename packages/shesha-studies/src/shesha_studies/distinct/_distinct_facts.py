@@ -1,0 +1,116 @@
+"""Facts of the study `distinctness`: correlations of stability with CKA, with bases resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws
+from shesha_studies.distinct._distinct_tables import Findings, related
+from shesha_studies.distinct._transformations import KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha_studies.resampled import Correlation
+
+
+def make_facts(found: Findings) -> Facts:
+    """Return what decides the claims."""
+    parts = (_of_components(found), _pooled(found), _of_kinds(found), _levels(found), _of_model(found))
+    return as_facts({name: value for part in parts for name, value in part.items()})
+
+
+def _of_components(found: Findings) -> Mapping[str, Fact]:
+    """The split of components on their own axes and on others."""
+    parts = found.distinct[found.distinct.kind == "PCA"]
+    gap = (found.distinct.stability - found.distinct.averaged).abs()
+
+    def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
+        return over_draws(values.groupby(groups).mean())
+
+    return {
+        "components": over_bases(parts.stability, parts.group),
+        "components_rotated": over_bases(parts.averaged, parts.group),
+        "rotation": over_bases(gap, found.distinct.group),
+    }
+
+
+def _over_groups(one: Correlation) -> Fact:
+    return Fact(one.value, one.group_low, one.group_high)
+
+
+def _pooled(found: Findings) -> Mapping[str, Any]:
+    """The aggregate, and the domains."""
+    one, own = found.domains["Aggregate"], {**found.domains}
+    del own["Aggregate"]
+    small = sum(abs(each.value) < 0.3 for each in own.values())
+    return {
+        "pooled": _over_groups(one),
+        "pooled_value": one.value,
+        "configurations": one.n,
+        "interval_end": max(-one.group_low, one.group_high),
+        "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
+        "domains": len(own),
+        "small_domains": small,
+        "large_domains": len(own) - small,
+        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in own.items()),
+    }
+
+
+def _of_kinds(found: Findings) -> Mapping[str, Any]:
+    """By kind of transformation."""
+    components = found.distinct[found.distinct.kind == "PCA"]
+    projected = found.distinct[found.distinct.kind == "random projection"]
+    means = found.distinct.groupby("kind")[["stability", "cka"]].mean()
+    random, original = means.loc["random projection"], means.loc["original"]
+    repeats = found.rows[found.rows.kind == "PCA"].repeat
+    return {
+        **{f"under {kind}": _over_groups(found.kinds[kind]) for kind in KINDS},
+        "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
+        "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
+        "projected_within": related(projected, by=("group",), n_draws=10).value,
+        **{"projected stability": random.stability, "original stability": original.stability},
+        **{"projected cka": random.cka, "original cka": original.cka},
+        "more stable": random.stability - original.stability,
+        "less similar": original.cka - random.cka,
+        "configurations of PCA": len(repeats),
+        "repeats": repeats.sum(),
+    }
+
+
+def _levels(found: Findings) -> Mapping[str, Any]:
+    kinds = found.levels["ranks within bases and kinds", "stability", "cka"]
+    raw, corrected = (found.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
+    others = {measure: one.value for (measure, kind), one in found.alternatives.items() if kind == "all"}
+    made = {
+        "within_kinds": _over_groups(kinds),
+        "rotated within kinds": _over_groups(found.levels["ranks within bases and kinds", "averaged", "cka"]),
+        "rotated between bases": _over_groups(found.levels["ranks within variants, between bases", "averaged", "cka"]),
+        "above chance": found.levels["as published: all pooled", "stability", "adjusted"].value,
+        "biased": raw.value,
+        "unbiased": corrected.value,
+        "bias": abs(raw.value - corrected.value),
+        "explained": found.explained["kind and CKA"],
+    }
+    if others:
+        made["other measures"] = max(map(abs, others.values()))
+        made["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
+    return made
+
+
+def _of_model(found: Findings) -> Mapping[str, float]:
+    """The mixed model, and what an unchanged base says."""
+    one, spread = found.mixed, found.rows[["stability", "cka"]].std()
+    parts = found.distinct[found.distinct.kind == "PCA"]
+    within = related(parts, by=("group",), n_draws=10, n_group_draws=10)
+    base = found.rows[found.rows.kind == "original"].cka_of_base
+    return {
+        "slope": one.slope,
+        "slope_size": abs(one.slope),
+        "slope_error": one.error,
+        "standard slope": one.slope * spread.cka / spread.stability,
+        "PCA within": within.value,
+        "lowest stability": float(found.rows.stability.min()),
+        "lowest cka of base": float(base.min()),
+    }

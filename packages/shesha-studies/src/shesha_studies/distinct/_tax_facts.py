@@ -1,0 +1,160 @@
+"""Facts of the study `geometric-tax`: of our networks at equal width, and of the paper's own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation
+from shesha_studies.distinct import _tax_tables as tables
+from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings, chance_of_jaccard
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_L, _J = "Geometric Stability", "Geometric Stability (journal)"
+
+
+def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
+    """Return what decides the claims."""
+    parts = (_trade(found), _scores(found), _of_width(found), _groups(found))
+    told = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
+    return as_facts({name: value for part in (*parts, *told) for name, value in part.items()})
+
+
+def _column(published: pd.DataFrame, where: str, row: str | None = None, number: str | None = None) -> pd.Series[Any]:
+    own = published[published["where"] == where]
+    if row is not None:
+        return own[own.row == row].set_index("number").published.astype(str)
+    return own[own.number == number].set_index("row").published.astype(str)
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:+.2f}" for value in values)
+
+
+def _trade(found: Findings) -> Mapping[str, Any]:
+    """Stability against LogME, and every pair of scores at equal width."""
+    plain, equal = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
+    every = [one for (_, _, _, same), one in found.trade.items() if same]
+    signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
+    return {
+        "networks": len(found.rows),
+        "equal_width": mean_correlation([one.value for one in equal], len(found.rows)),
+        "cells_negative": signs[0],
+        "cells_positive": signs[1],
+        "trade in words": _listed(one.value for one in plain),
+        "trade at equal width in words": _listed(one.value for one in equal),
+        "negative at equal width": sum(one.value < 0 and one.p < 0.05 for one in equal),
+    }
+
+
+def _of_width(found: Findings) -> Mapping[str, Any]:
+    """Correlations with the number of features."""
+    names = ("logme", "accuracy", "stability", "equal")
+    rhos = {name: tables.with_width(found, name) for name in names}
+    return {
+        **{f"{name} with width": min(values) for name, values in rhos.items()},
+        **{f"{name} with width in words": _listed(values) for name, values in rhos.items()},
+    }
+
+
+def _scores(found: Findings) -> Mapping[str, Any]:
+    """LogME of few rows, agreement of ranks, and what rotations change."""
+    exact, code = tables.few_rows(found)
+    table = tables.agreement(found)
+    own = table[table.score == TITLES["stability"]]
+    gaps = [float((found.rows[f"stability {target}"] - found.rows[f"averaged {target}"]).mean()) for target in TARGETS]
+    ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
+    return {
+        **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
+        "ranks across in words": _listed(own["all"]),
+        "ranks across at equal width in words": _listed(own["same width"]),
+        "ranks across": own["same width"].min(),
+        "ranks across_p": own.p.max() if own["same width"].min() > 0 else 1.0,
+        "rotation in words": _listed(gaps),
+        "ranks after rotation in words": _listed(ranks),
+        "ranks after rotation": min(ranks),
+    }
+
+
+def _groups(found: Findings) -> Mapping[str, Any]:
+    """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
+
+    The number of sets lies between those that show it and those that do not show the opposite.
+    """
+    made: dict[str, Any] = {}
+    for _, column, one, others in tables.COMPARISONS[:2]:
+        numbers = {target: found.compared(target, column, one, others) for target in TARGETS}
+        clear, turned = (
+            sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
+        )
+        known = all(line["p"] == line["p"] for line in numbers.values())
+        made |= {
+            f"{one} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
+            f"{one} in words": _listed(line["difference"] for line in numbers.values()),
+            f"{one} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
+        }
+    return made
+
+
+def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
+    ranks = _column(published, f"{_L}, Table 25", number="FS rank")
+    places = {name: float(text.split("/")[0]) / float(text.split("/")[1]) for name, text in ranks.items()}
+    others = [place for name, place in places.items() if name != "EuroSAT"]
+    first = sum(text.startswith("1/") for text in _column(published, f"{_L}, Table 25", number="LogME rank"))
+    return {
+        "dino_place": min(others),
+        "dino_last": sum(place == 1 for place in others),
+        "dino_first": first,
+        "dino_first_off": abs(first - 4),
+    }
+
+
+def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
+    """Tables 23, 28 and 30, and the families of Tables 29 and 41."""
+    table = _column(published, f"{_L}, Table 23", row="LogME vs Shesha-FS").astype(float)
+    families = tables.families_published(published)
+    domain = _column(published, f"{_L}, Table 22", number="domain").to_dict()
+    own = published[published["where"] == f"{_L}, Table 28"]
+    pairs = dict(zip(zip(own.row, own.number, strict=True), own.published.astype(float), strict=True))
+    within, across = (
+        [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == alike] for alike in (True, False)
+    )
+    tops = _column(published, f"{_L}, Table 30", row="LogME vs Shesha-FS").astype(float)
+    return {
+        "Oxford Pets": table["Oxford Pets"],
+        "above the most negative": table["Oxford Pets"] - table.min(),
+        "Table 23 in words": _listed(table),
+        "published negative": tables.significantly_negative(published),
+        "families": mean_correlation(families["all"], int(families.families.min())),
+        "textures and pets": pairs["DTD", "Oxford Pets"],
+        "flowers and pets": pairs["Flowers-102", "Oxford Pets"],
+        "within beyond across": min(within) - max(across),
+        "lowest of Table 28": min(pairs.values()),
+        **{"shared by chance": chance_of_jaccard(94, 20), "shared": tops.mean()},
+        "shared beyond chance": tops.mean() - chance_of_jaccard(94, 20),
+    }
+
+
+def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
+    """The smallest p that 3 and 10 models allow, and how many of six are below 0.05."""
+    smallest, said = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
+    both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
+    small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
+    return {
+        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": 2 * smallest - said},
+        **{"significant": small[0], "significant in the journal": small[1], "significant in both": min(small)},
+    }
+
+
+def _places(published: pd.DataFrame) -> Mapping[str, float]:
+    """How many ranks of families are those of their scores."""
+    scores = published[(published["where"] == f"{_L}, Table 29") & (published.number != "mean")]
+    ranks = published[published["where"] == f"{_L}, Table 40"]
+    wide = scores.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
+    own = wide.rank(ascending=False, method="min")
+    both = ranks.merge(own.reset_index().melt("row"), on=["row", "number"])
+    equal = int((both.value == both.published.astype(float)).sum())
+    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal}

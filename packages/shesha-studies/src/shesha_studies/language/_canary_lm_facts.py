@@ -1,0 +1,71 @@
+"""Facts of the study of canaries in causal models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rate
+from shesha.studies.published import Table, number
+from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, numbers_of, tied
+from shesha_studies.language._drifts import BOUND
+from shesha_studies.language._perturbed_models import stand_in
+from shesha_studies.language._tiny_gpt import TINY
+
+_LOST = 0.05
+
+
+def make_facts(rows: Table, published: Table) -> Facts:
+    """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
+    rows = tied(rows)
+    real = stand_in(rows, LEAST)
+    own, numbers = rows[rows.model == real], numbers_of(rows, real)
+    still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
+    alarms = still[["shesha", "procrustes", "squared"]].gt(BOUND).astype(float)
+    made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
+    made |= {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}
+    return made | as_facts({"model": real, **_detection(numbers, real, published), **_damage(own)})
+
+
+def _detection(numbers: dict[str, Table], real: str, published: Table) -> dict[str, float]:
+    """What drift foretells, how early and how surely."""
+    own = numbers[real]
+    three, first = own.loc[["shesha", "cka", "procrustes"]], {}
+    for name in ("shesha", "cka"):
+        first[name] = number(published, "10.4", name, "first noise")
+    found = {
+        f"{task}, {name}": float(own.loc[name, task])
+        for task in ("probe", "next words")
+        for name in ("shesha", "cka", "procrustes", "amount")
+    }
+    found |= {f"alarms, {name}": float(own.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")}
+    surely = three["area under the curve"]
+    return {
+        **found,
+        **{f"area, {name}": float(value) for name, value in surely.items()},
+        "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
+        "probe_lowest": float(three.probe.min()),
+        "probe_highest": float(three.probe.max()),
+        "beyond_noise": float(three.probe.max() - own.loc["amount", "probe"]),
+        **{f"published first, {name}": value for name, value in first.items()},
+        "shesha_earlier": first["cka"] - first["shesha"],
+        "shesha_surer": float(surely["shesha"] - surely[["cka", "procrustes"]].max()),
+    }
+
+
+def _damage(own: Table) -> dict[str, Fact | float | str]:
+    """What the least adapter moves, and what fewer bits and adapters cost."""
+    least = own[(own.kind == "scale") & (own.amount == 0.001)]
+    squared, shesha = float(least.squared.mean()), float(least.shesha.mean())
+    bits, adapters = own[own.kind.isin(["int8", "nf4"])], own[own.kind.isin(["rank", "scale"])]
+    rho, lost = adapters.shesha.corr(adapters["drop"], method="spearman"), int((bits.p_drop <= _LOST).sum())
+    low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
+    return {
+        **{"least_root": np.sqrt(2 * squared), "least_shesha": shesha, "least_squared_more": squared - shesha},
+        # Between those that lose beyond chance and all, as a p-value above the level shows no absence.
+        "bits_that_lose": Fact(lost, lost, len(bits)) if len(bits) else Fact(NAN),
+        "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),
+        "smallest p of bits": float(bits.p_drop.min()),
+        "adapters": Fact(float(rho), float(low), float(high)),
+        "n_adapters": len(adapters),
+        "adapters_that_lose": int((adapters.p_drop < _LOST).sum()),
+    }

@@ -1,0 +1,64 @@
+"""Facts of the study of further training: ratios of two drifts, in the published table and of ours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
+from shesha.studies.published import Table, apart
+from shesha_studies.language._post_training_numbers import further_trained, pairs_of
+
+
+def make_facts(rows: Table, published: Table) -> Facts:
+    """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
+    theirs, trained = pairs_of(apart(published)[0]), further_trained(rows)
+    names = ("times CKA", "noise, times CKA")
+    medians = {name: trained.groupby("model")[name].median() for name in names}
+    ratios, doses = (over_draws(np.log(medians[name])) for name in names)
+    rho = float(theirs.shesha.corr(theirs.cka, method="spearman"))
+    made = {
+        "published": Fact(float(theirs.shesha.mean() / theirs.cka.mean())),
+        "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
+        "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
+        "same_order": rank_correlation(rho, len(theirs)),
+        "order": Fact(rho),
+    }
+    told = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
+    return made | as_facts({**told, **_steps(trained), **_of_pairs(theirs), **_own_kind(trained)})
+
+
+def _steps(trained: Table) -> dict[str, float | str]:
+    """Whether drift grows with the steps of a training."""
+    means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
+    steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
+    return {
+        "smallest_step": float(steps.min()),
+        "steps in words": ", ".join(f"{value:+.4f} ({name})" for name, value in steps.items()),
+        "models": len(steps),
+        "models_that_fall": int((steps <= 0).sum()),
+    }
+
+
+def _of_pairs(theirs: Table) -> dict[str, float | str]:
+    """Procrustes beside CKA in the published table, by size, and pairs that are no base and instruct."""
+    small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
+    other = [str(pair) for pair in theirs.index if "Deduped" in str(pair)]
+    return {
+        **{"small_lowest": small.min(), "small_highest": small.max(), "small_median": small.median()},
+        **{"large_lowest": large.min(), "large_highest": large.max(), "large_median": large.median()},
+        "overlap": small.max() - large.min(),
+        "other_pairs": len(other),
+        "other_pairs in words": ", ".join(other),
+    }
+
+
+def _own_kind(trained: Table) -> dict[str, float]:
+    """How often the ratio is smallest for reviews among trainings on reviews, beside one in four by chance."""
+    from scipy.stats import binomtest
+
+    tuned = trained[trained.change == "sentiment"]
+    # Stages of one training are one case.
+    ratios = tuned.groupby(["model", "seed", "prompts"])["times CKA"].median().unstack()
+    first, n = int((ratios.idxmin(axis=1) == "reviews").sum()), len(ratios)
+    p = float(binomtest(first, n, 1 / ratios.shape[1], "greater").pvalue)
+    return {"own_kind_first": first, "trainings": n, "own_kind_p": p}

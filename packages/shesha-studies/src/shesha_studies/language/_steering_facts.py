@@ -1,0 +1,149 @@
+"""Facts of the study `steering`: correlations with max drop over encoders, and over the layers of a causal model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.studies.checks import AGREES, DIFFERS
+from shesha.studies.facts import Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha.studies.published import Found
+from shesha_studies.language._steering import Tables, correlations
+from shesha_studies.sentences import SETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_AT = "supervised_alignment"
+
+
+def numbers_of(tables: Tables, published: pd.DataFrame | None) -> dict[str, Found]:
+    """Return ours for shuffled labels, and what follows from the published tables themselves."""
+    assert published is not None
+    shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
+    return _arithmetic(published) | {
+        f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean.")
+        for name, value in shuffled.items()
+    }
+
+
+def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
+    """p-values that follow from published correlations and numbers of encoders, and counts that are products."""
+    from scipy.stats import t
+
+    told = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
+    made = {"observations/69": Found(float(69 * 15)), "observations/35": Found(float(35 * 15))}
+    for key, value in told.items():
+        if not key.startswith("p/"):
+            continue
+        _, n, of = key.split("/", 2)
+        freedom = int(n) - 2 - (2 if "partial" in of else 0)
+        rho = abs(float(told[of]))
+        p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
+        holds = _said(p, value)
+        made[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
+    return made
+
+
+def _said(p: float, value: str) -> bool:
+    """Whether a p-value is as said: below a bound (to a power of ten), about a number, or not significant."""
+    if value == "n.s.":
+        return p > 0.05
+    if value.startswith("<"):
+        return round(math.log10(p)) <= round(math.log10(float(value.removeprefix("<"))))
+    return abs(math.log10(p) - math.log10(float(value))) < math.log10(1.5)
+
+
+AT_CHANCE = 0.05
+"""A probe whose accuracy exceeds the larger class's share by less says nothing of its direction."""
+
+
+def make_facts(tables: Tables, causal: Tables) -> Facts:
+    """Correlations over encoders, as if each were drawn, and what steering by shuffled labels does."""
+    found = {name: correlations(table, "max_drop") for name, table in tables.items()}
+    small = {name: correlations(table, "small_drop") for name, table in causal.items()}
+    whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
+    made = _averages(tables, found, small) | as_facts(_of_tables(tables, found)) | as_facts(_beyond(found, whole))
+    if not causal:
+        return made
+    own = {name: correlations(table, "max_drop") for name, table in causal.items()}
+    return made | as_facts(_of_tables(causal, own), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
+
+
+def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> dict[str, Fact]:
+    n = min(len(table) for table in tables.values())
+    raw, partial = ([getattr(one[_AT], name) for one in found.values()] for name in ("raw", "partial"))
+    split = [one["feature_split"].raw for name, one in found.items() if name != "Synthetic"]
+    lengths = [one[_AT].raw for one in small.values()]
+    drops = {name: (t.max_drop.mean(), t.max_drop_chance.mean()) for name, t in tables.items()}
+    ratios = [float(t.max_drop.mean() / t.random_drop.mean()) for t in tables.values()]
+    own = {name: float(drop - chance) for name, (drop, chance) in drops.items()}
+    read = [name for name, t in tables.items() if t.max_drop.mean() > AT_CHANCE]
+    made = {
+        "alignment": mean_correlation(raw, n),
+        "alignment_given_separability": mean_correlation(partial, n, 2),
+        "split": mean_correlation(split, n),
+        "ratio_to_random": Fact(min(ratios)),
+        "beyond_shuffled": Fact(min(own[name] for name in read)),
+    }
+    return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
+
+
+def _of_tables(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of any collection of encoders, set by set, and over the sets."""
+    made: dict[str, Any] = {}
+    for name, table in tables.items():
+        own, n = found[name], len(table)
+        made |= {
+            f"raw {name}": rank_correlation(own[_AT].raw, n),
+            f"Fisher {name}": rank_correlation(own["fisher"].raw, n),
+            f"beyond Fisher {name}": own[_AT].raw - own["fisher"].raw,
+            f"best {name}": rank_correlation(max(own[_AT].raw, own["fisher"].raw), n),
+            f"partial {name}": rank_correlation(own[_AT].partial, n, 2),
+            f"split {name}": rank_correlation(own["feature_split"].raw, n),
+            f"anisotropy {name}": own["anisotropy"].raw,
+            f"accuracy {name}": float(table.accuracy.corr(table.max_drop, "spearman")),
+            f"full {name}": int((table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum()),
+            f"share {name}": float((table.max_drop / table.largest_drop).mean()),
+            f"ratio {name}": float(table.max_drop.mean() / table.random_drop.mean()),
+            f"flips {name}": float(table.to_target.mean()),
+            f"flips, shuffled {name}": float(table.to_target_chance.mean()),
+            f"best accuracy {name}": float(table.accuracy.max()),
+        }
+    if set(tables) != set(SETS):
+        return made
+
+    def of(what: str) -> list[float]:
+        return [float(getattr(made[f"{what} {name}"], "value", made[f"{what} {name}"])) for name in SETS]
+
+    return made | {
+        "encoders": min(map(len, tables.values())),
+        "largest accuracy": max(map(abs, of("accuracy"))),
+        "range of anisotropy": max(of("anisotropy")) - min(of("anisotropy")),
+        "smallest fall": -float(np.diff(of("ratio")).max()),
+        "flips beyond": min(np.subtract(of("flips"), of("flips, shuffled"))),
+        "split of real tasks": max((made[f"split {name}"] for name in SETS[1:]), key=lambda one: abs(one.value)),
+    }
+
+
+def _beyond(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, float]:
+    """P-values given Fisher and silhouette, once the layers of a network are exchanged together."""
+    p_values = {name: float(one[_AT].partial_p) for name, one in whole.items()}
+    positive = {name: found[name][_AT].partial > 0 for name in found}
+    return {
+        **{f"whole {name}_p": p for name, p in p_values.items()},
+        "unique_p": max(p if positive[name] else 1.0 for name, p in p_values.items()),
+        "unique sets": sum(p < 0.05 and positive[name] for name, p in p_values.items()),
+    }
+
+
+def _in_lengths(tables: Tables, small: Mapping[str, Any]) -> dict[str, float]:
+    """Lengths of rows, and correlations with strengths in that unit."""
+    lengths = [end for table in tables.values() for end in (table.length.min(), table.length.max())]
+    made = {"shortest row": min(lengths), "longest row": max(lengths)}
+    for name, own in small.items():
+        made |= {f"in lengths {name}": own[_AT].raw, f"in lengths, partial {name}": own[_AT].partial}
+    return made

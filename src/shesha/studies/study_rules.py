@@ -1,0 +1,98 @@
+"""What a study's page says, as data: rules of its lesser claims, and the sentences of its answer.
+
+The file is `published/rules/NAME.toml`. An entry of `[claim]` has the key of a published line in words, which says its
+place and its label, and what decides it; the fields of the first rule may stand at the top of the entry. A key with a
+star is that of several lines, and a star in the fields is what it stands for. An entry of `[[answer]]` is a text with
+the names of facts in braces, or a rule whose words are the sentence.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from inspect import getsourcefile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shesha.studies import registry
+from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, named, rule_of
+from shesha.studies.definition import Study
+from shesha.studies.facts import Facts
+from shesha.studies.published import key_of, label_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
+
+
+def published_of(study: Study) -> pd.DataFrame | None:
+    """Read the published numbers of a study, if it has some."""
+    import pandas as pd
+
+    if study.published is None:
+        return None
+    return pd.read_csv(_folder(study) / study.published, comment="#")
+
+
+def _folder(study: Study) -> Path:
+    return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
+
+
+def rules_of(study: Study) -> dict[str, Any]:
+    """Read the file of rules of a study, empty if it has none."""
+    place = _folder(study) / "rules" / f"{study.name}.toml"
+    return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+
+
+def lesser_claims(study: Study) -> dict[Line, Claim]:
+    """Return the lesser claims of a study by place and label of their published lines.
+
+    Raises
+    ------
+    ValueError
+        If a rule has a key that no published line has.
+    """
+    rules: dict[str, Any] = rules_of(study).get("claim", {})
+    published = published_of(study)
+    if published is None or not rules:
+        return {}
+    lines = [(label_of(line), key_of(line)) for _, line in published.iterrows()]
+    found = {line: entry for line, key in lines if (entry := _entry(key, rules))}
+    unused = [key for key in rules if not any(fnmatchcase(known, key) for _, known in lines)]
+    if unused:
+        raise ValueError(f"claim must be a key of {study.published}, got {unused[0]!r} in the rules of {study.name}")
+    return {line: _of_line(study.name, line, entry) for line, entry in found.items()}
+
+
+def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a key; a star in its fields is what that of its own key stands for."""
+    found = next((one for one in rules if fnmatchcase(key, one)), None)
+    if found is None:
+        return {}
+    start, star, end = found.partition("*")
+    return _filled(rules[found], key[len(start) : len(key) - len(end)]) if star else rules[found]
+
+
+def _filled(entry: Any, part: str) -> Any:
+    if isinstance(entry, dict):
+        return {name: _filled(value, part) for name, value in entry.items()}
+    return entry.replace("*", part) if isinstance(entry, str) else entry
+
+
+def _of_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
+    own = {"found": "", "on": "", "card": False} | entry
+    if "fact" in own:
+        own["repeated"] = {name: own.pop(name) for name in _OF_RULES if name in own}
+    return claim_of("", own | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
+
+
+def answer_of(study: Study, facts: Facts) -> str:
+    """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
+    return " ".join(filter(None, (_sentence(entry, facts) for entry in rules_of(study).get("answer", ()))))
+
+
+def _sentence(entry: dict[str, Any], facts: Facts) -> str:
+    rule = rule_of({"reason": "", **entry}) if "fact" in entry else None
+    text = rule.words.get(rule.answer(facts), "") if rule else str(entry["text"])
+    return text.format(**facts) if named(text) <= set(facts) else ""
