@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 import shesha
+from shesha.benchmark.tests import score_prediction
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz_calls.py"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
 y = np.arange(40) % 2
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
@@ -40,6 +41,20 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.chance(X, "feature_split"),
         lambda: shesha.compare_all({"a": X, "b": X + 1}, "CKA", alpha=X[0]),
         lambda: shesha.diff({"a": X}, {"a": X}, also=7),
+        lambda: shesha.chance(X, pairs=np.ma.masked_array([1, 2], mask=[True, False])),
+        lambda: shesha.anchor_stability(X, rank_normalize=pd.NA),
+        lambda: shesha.compare(X, X, "CKA", calibrate=pd.NA),
+        lambda: shesha.diff({"a": X}, {"a": X}, encoding=pd.NA),
+        lambda: shesha.measures.gulp(X, X, ridge=pd.NA),
+        lambda: shesha.measures.procrustes_similarity(X, X, published=pd.NA),
+        lambda: shesha.measures.takes_moments("CKA"),
+        lambda: shesha.transfer.gbc(X, y, published=pd.NA),
+        lambda: shesha.bio.analysis.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
+        lambda: shesha.neuro.permutation_null(X, lambda rows: 1.0, name=pd.NA),
+        lambda: shesha.neuro.wuc(X, y, shrinkage=pd.NA),
+        lambda: shesha.plot.similarity(shesha.compare_all({"a": X, "b": X}, "CKA"), "CKA", cluster=pd.NA),
+        lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
+        lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),
     ],
 )
@@ -106,6 +121,19 @@ def test_hostile_calls_end_in_a_result_or_an_error_of_the_library():
     pytest.importorskip("anndata")
     pytest.importorskip("matplotlib")
     found = subprocess.run(
-        [sys.executable, SCRIPT, "--calls", "300", "--seed", "1"], capture_output=True, text=True, check=False
+        [sys.executable, SCRIPTS / "fuzz_calls.py", "--calls", "300", "--seed", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="needs a timer of the processor")
+def test_damaged_stores_end_in_a_result_or_an_error_of_the_library():
+    """A part of `scripts/fuzz_stores.py`."""
+    pytest.importorskip("prometheus_client")
+    found = subprocess.run(
+        [sys.executable, SCRIPTS / "fuzz_stores.py", "--cases", "25"], capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stdout + found.stderr
