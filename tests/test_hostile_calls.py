@@ -13,6 +13,7 @@ import pytest
 import shesha
 from shesha.benchmark.tests import score_prediction
 from shesha.inputs import validation as check
+from shesha.kernels.distances import find_undirected_rows
 from shesha.support import argument_types as kinds
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
@@ -61,6 +62,49 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 def test_lists_of_several_lengths_are_refused_by_name(call):
     with pytest.raises((ValueError, TypeError), match=r"must .*got"):
         call()
+
+
+MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shesha.diff({"a": X}, {"a": X}, MASKED),
+        lambda: shesha.diff({"a": X}, {"a": X}, blocks=MASKED),
+        lambda: shesha.diff({"a": X}, {"a": X}, groups=MASKED),
+        lambda: shesha.audit(X, MASKED),
+        lambda: shesha.neuro.noise_ceiling(X, y, MASKED),
+        lambda: shesha.neuro.shared_neurons(np.ma.masked_array(X[:9, :2].astype(int), mask=X[:9, :2] > 1)),
+        lambda: shesha.steering.partial_correlations({"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", given=["b"]),
+        lambda: shesha.io.save("new.npz", {"a": X}, labels=MASKED),
+        lambda: shesha.io.save("new.npz", {"a": np.ma.masked_array(X, mask=X > 2)}),
+    ],
+)
+def test_masked_entries_are_refused_wherever_they_stand(call):
+    with pytest.raises(ValueError, match=r"must not be masked, got \d+ masked entries"):
+        call()
+
+
+def test_a_mask_that_hides_nothing_changes_nothing():
+    tracked = [[0, 3, -1], [1, -1, 2]]
+    assert np.array_equal(
+        shesha.neuro.shared_neurons(np.ma.masked_array(tracked)), shesha.neuro.shared_neurons(tracked)
+    )
+
+
+def test_the_largest_numbers_have_a_direction():
+    found = np.sign(X) * np.finfo(float).max
+    with np.errstate(all="raise"):
+        constant = find_undirected_rows(found, "correlation")
+    assert constant.tolist() == np.flatnonzero(np.ptp(np.sign(X), axis=1) == 0).tolist()
+
+
+def test_cells_without_a_shift_have_no_coherence():
+    from shesha.bio.analysis import fake_tables
+
+    (table,) = fake_tables(np.zeros((40, 3)), {"a": 5}, n_tables=1, seed=0)
+    assert np.isnan(table.loc["a", "coherence"])
 
 
 @pytest.mark.parametrize("strange", [[1, 2], {1}, {"a": 1}, np.arange(2)])

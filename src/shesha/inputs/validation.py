@@ -194,7 +194,8 @@ def changes(names: Collection[str]) -> frozenset[str]:
 
 _MOST = 2**31 - 1
 """No count is larger: it would overflow where NumPy counts, or never end."""
-_REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations"}
+_REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations", "n_resamples", "n_directions"}
+_REPETITIONS |= {"n_simulations", "n_tables"}
 _MOST_REPETITIONS = 10_000_000
 """Repetitions that end: a permutation of few rows takes some microseconds at least."""
 
