@@ -37,6 +37,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _good_calls import Arguments, functions
 from _hostile_values import LABELS, MATRICES, SCALARS, pool
 
+from shesha import NotEstimable
+
 SECONDS = 10.0
 """A call may take so much time of the processor."""
 ROOM = 3 << 30
@@ -118,6 +120,8 @@ def outcome(path: str, function: Callable[..., Any], arguments: dict[str, Any], 
             word, where = "LATE", _place(error.__traceback__)
         except BaseException as error:
             word, where = judged(error)
+            if isinstance(error, NotEstimable) and "NotEstimable" in (function.__doc__ or ""):
+                word = "refused"
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     changed = [name for name, value in arguments.items() if _content(value) != before[name] and name != "adata"]

@@ -129,3 +129,11 @@ def test_the_longest_name_can_be_written(tmp_path):
     path = tmp_path / ("a" * 255)
     atomic_files.write_text(path, "text")
     assert path.read_text() == "text"
+
+
+def test_a_link_that_leads_to_itself_is_refused(tmp_path):
+    link = tmp_path / "loop.txt"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match=r"got .*loop.txt, a link that leads to itself"):
+        atomic_files.write_text(link, "new")
+    assert link.is_symlink()

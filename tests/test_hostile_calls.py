@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 
 import shesha
+from shesha.benchmark.tests import score_prediction
 from shesha.inputs import validation as check
+from shesha.kernels.distances import find_undirected_rows
 from shesha.support import argument_types as kinds
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz_calls.py"
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
 y = np.arange(40) % 2
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
@@ -40,12 +42,69 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.chance(X, "feature_split"),
         lambda: shesha.compare_all({"a": X, "b": X + 1}, "CKA", alpha=X[0]),
         lambda: shesha.diff({"a": X}, {"a": X}, also=7),
+        lambda: shesha.chance(X, pairs=np.ma.masked_array([1, 2], mask=[True, False])),
+        lambda: shesha.anchor_stability(X, rank_normalize=pd.NA),
+        lambda: shesha.compare(X, X, "CKA", calibrate=pd.NA),
+        lambda: shesha.diff({"a": X}, {"a": X}, encoding=pd.NA),
+        lambda: shesha.measures.gulp(X, X, ridge=pd.NA),
+        lambda: shesha.measures.procrustes_similarity(X, X, published=pd.NA),
+        lambda: shesha.measures.takes_moments("CKA"),
+        lambda: shesha.transfer.gbc(X, y, published=pd.NA),
+        lambda: shesha.bio.analysis.ablation({"a": pd.DataFrame(X), "b": pd.DataFrame(X)}, size=pd.NA),
+        lambda: shesha.neuro.permutation_null(X, lambda rows: 1.0, name=pd.NA),
+        lambda: shesha.neuro.wuc(X, y, shrinkage=pd.NA),
+        lambda: shesha.plot.similarity(shesha.compare_all({"a": X, "b": X}, "CKA"), "CKA", cluster=pd.NA),
+        lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
+        lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
         lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),
     ],
 )
 def test_lists_of_several_lengths_are_refused_by_name(call):
     with pytest.raises((ValueError, TypeError), match=r"must .*got"):
         call()
+
+
+MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: shesha.diff({"a": X}, {"a": X}, MASKED),
+        lambda: shesha.diff({"a": X}, {"a": X}, blocks=MASKED),
+        lambda: shesha.diff({"a": X}, {"a": X}, groups=MASKED),
+        lambda: shesha.audit(X, MASKED),
+        lambda: shesha.neuro.noise_ceiling(X, y, MASKED),
+        lambda: shesha.neuro.shared_neurons(np.ma.masked_array(X[:9, :2].astype(int), mask=X[:9, :2] > 1)),
+        lambda: shesha.steering.partial_correlations({"a": MASKED, "b": X[:, 0], "c": X[:, 1]}, "c", given=["b"]),
+        lambda: shesha.io.save("new.npz", {"a": X}, labels=MASKED),
+        lambda: shesha.io.save("new.npz", {"a": np.ma.masked_array(X, mask=X > 2)}),
+    ],
+)
+def test_masked_entries_are_refused_wherever_they_stand(call):
+    with pytest.raises(ValueError, match=r"must not be masked, got \d+ masked entries"):
+        call()
+
+
+def test_a_mask_that_hides_nothing_changes_nothing():
+    tracked = [[0, 3, -1], [1, -1, 2]]
+    assert np.array_equal(
+        shesha.neuro.shared_neurons(np.ma.masked_array(tracked)), shesha.neuro.shared_neurons(tracked)
+    )
+
+
+def test_the_largest_numbers_have_a_direction():
+    found = np.sign(X) * np.finfo(float).max
+    with np.errstate(all="raise"):
+        constant = find_undirected_rows(found, "correlation")
+    assert constant.tolist() == np.flatnonzero(np.ptp(np.sign(X), axis=1) == 0).tolist()
+
+
+def test_cells_without_a_shift_have_no_coherence():
+    from shesha.bio.analysis import fake_tables
+
+    (table,) = fake_tables(np.zeros((40, 3)), {"a": 5}, n_tables=1, seed=0)
+    assert np.isnan(table.loc["a", "coherence"])
 
 
 @pytest.mark.parametrize("strange", [[1, 2], {1}, {"a": 1}, np.arange(2)])
@@ -106,6 +165,19 @@ def test_hostile_calls_end_in_a_result_or_an_error_of_the_library():
     pytest.importorskip("anndata")
     pytest.importorskip("matplotlib")
     found = subprocess.run(
-        [sys.executable, SCRIPT, "--calls", "300", "--seed", "1"], capture_output=True, text=True, check=False
+        [sys.executable, SCRIPTS / "fuzz_calls.py", "--calls", "300", "--seed", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="needs a timer of the processor")
+def test_damaged_stores_end_in_a_result_or_an_error_of_the_library():
+    """A part of `scripts/fuzz_stores.py`."""
+    pytest.importorskip("prometheus_client")
+    found = subprocess.run(
+        [sys.executable, SCRIPTS / "fuzz_stores.py", "--cases", "25"], capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stdout + found.stderr

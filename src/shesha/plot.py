@@ -85,6 +85,7 @@ def similarity(
     matplotlib Axes
     """
     kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
+    check.boolean(cluster, "cluster")
     table = pairs.matrix(measure)
     name = _full_name(pairs, measure)
     closer = next(pair.score.closer for pair in pairs.scores if pair.score.measure == name)

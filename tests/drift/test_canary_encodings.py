@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from shesha.drift import DriftMonitor, encode_canaries
+from shesha.drift import CanaryEncodings, DriftMonitor, encode_canaries
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
@@ -105,3 +105,11 @@ def test_nineteen_bound_five_percent(model, images, encoding, tmp_path):
 def test_odd_options_are_refused(model, images, encoding, tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         encode_canaries(model, images, tmp_path, encoding=encoding, **options)
+
+
+def test_a_damaged_re_encoding_is_named(tmp_path, canaries):
+    file = tmp_path / "seed0-0000.npy"
+    np.save(file, canaries)
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(ValueError, match=r"seed0-0000.npy must be a whole .npy file, got one that cannot be read"):
+        DriftMonitor(canaries, nulls=CanaryEncodings("layer", canaries, (file,), {}))

@@ -229,3 +229,49 @@ def test_killing_the_process_leaves_a_whole_history(folder, canaries, tmp_path):
         killed(folder, tmp_path / "rows.npy", random.Random(4).uniform(0.05, 0.3))
         found = consistent(folder)
     assert found >= 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"level": "0.05"}, "level = '0.05', which must be a number above 0"),
+        ({"level": None}, "level = None"),
+        ({"tolerance": float("nan")}, "tolerance = nan"),
+        ({"measures": []}, r"measures = \[\], which must be names"),
+        ({"measures": {"CKA": 1}}, "measures = "),
+        ({"classes": ["a"]}, r"null_classes of shape \(2,\) instead of \(1,\)"),
+        ({"measures": ["CKA"]}, r"null_drifts of shape .* instead of \(19, 1\)"),
+        ({"run_length": []}, r"run_length = \[\]"),
+        ({"about": {"a": 1}}, "about = "),
+        ({"seed": True}, "seed = True"),
+    ],
+)
+def test_a_monitor_of_which_a_value_is_odd_is_refused_when_it_is_loaded(folder, changes, message):
+    about = folder / "monitor.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | changes))
+    with pytest.raises(ValueError, match=rf"monitor.json must hold a whole monitor, got .*{message}"):
+        DriftMonitor.load(folder)
+
+
+def test_arrays_of_which_a_value_is_odd_are_refused(tmp_path, canaries, again):
+    good = DriftMonitor(canaries, nulls=[again() for _ in range(19)], labels=np.arange(48) % 2, false_alarm=0.05)
+    good.save(tmp_path / "good.npz", keep_rows=True)
+    with np.load(tmp_path / "good.npz") as found:
+        arrays = dict(found)
+    for name, odd in (("codes", arrays["codes"] + 1), ("rows", arrays["rows"][:-1]), ("null_rows", None)):
+        kept = {key: value for key, value in (arrays | {name: odd}).items() if value is not None}
+        np.savez(tmp_path / "odd.npz", **kept)
+        with pytest.raises(ValueError, match=r"odd.npz must hold a whole monitor, got"):
+            DriftMonitor.load(tmp_path / "odd.npz")
+
+
+def test_an_empty_file_is_no_monitor(tmp_path):
+    (tmp_path / "empty.npz").touch()
+    with pytest.raises(ValueError, match=r"empty.npz must be a monitor that was saved as one file"):
+        DriftMonitor.load(tmp_path / "empty.npz")
+
+
+def test_any_run_length_has_a_threshold(canaries, again):
+    nulls = [again() for _ in range(19)]
+    verdict = DriftMonitor(canaries, nulls=nulls, run_length=1e300).check(canaries)
+    assert verdict.sequence.threshold == 1e300

@@ -192,3 +192,10 @@ def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
     path.write_text(path.read_text().replace('["a", "b"]', '["a"]'))
     with pytest.raises(ValueError, match="result must have as many names as sizes, got 1 names, 2 sizes"):
         shesha.load(path)
+
+
+def test_fields_that_are_no_object_are_refused(tmp_path):
+    path = tmp_path / "odd.json"
+    path.write_text('{"format": 1, "result": {"$result": "Chance", "fields": 3}}')
+    with pytest.raises(ValueError, match=r"result must be marked as `save` does, got '\$result': fields are int"):
+        shesha.load(path)

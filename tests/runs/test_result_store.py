@@ -243,7 +243,7 @@ def test_a_value_that_was_altered_is_refused(path, value):
     connection.execute("UPDATE result SET value = ?", (value,))
     connection.commit()
     connection.close()
-    expected = rf"got {path}, which is damaged \(number a\): delete it, or choose another file with --store"
+    expected = rf"got {path}, which is damaged \(number a\): move it away to start anew, or give another"
     with ResultStore(path, create=False) as store:
         with pytest.raises(sqlite.StoreError, match=expected):
             store.get("number", "a")

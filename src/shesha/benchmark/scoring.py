@@ -132,6 +132,7 @@ def score_prediction(
     numbers = [(places[a], places[b]) for a, b in pairs]
     rows = []
     for test, known in kinds.mapping(differences, "differences").items():
+        kinds.mapping(known, f"differences[{test!r}]")
         outputs = [pair_value(known, pair, True) for pair in pairs]
         found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
         rows.append(_row(test, "spearman", measure, found))

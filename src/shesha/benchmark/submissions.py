@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import re
@@ -40,6 +41,7 @@ FORMAT = 1
 _FEWEST = 3
 """Smallest number of trainings in a group for which leaving one out still gives a score."""
 _PLACE = ("domain", "dataset", "architecture", "pooling")
+_KEY = ("suite", "measure", *_PLACE, "test", "quality")
 
 
 def submit(
@@ -88,7 +90,7 @@ def submit(
     place.mkdir(parents=True, exist_ok=True)
     written = []
     for one in submissions:
-        path = place / f"{_file_name(one['measure'])}.json"
+        path = place_of(place, one["measure"])
         write_text(path, json.dumps(replace_non_json(one), indent=1, allow_nan=False) + "\n")
         written.append(path)
     return written
@@ -110,27 +112,47 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
     place = kinds.path(folder, "folder")
     for path in sorted(place.rglob("*.json")):
-        rows += _rows(path)
+        for row in _rows(path):
+            key = tuple(row[name] for name in _KEY)
+            if key in rows:
+                raise ValueError(f"{path} must be the only submission of {row['measure']}, got two of {row['suite']}")
+            rows[key] = row
     if not rows:
         raise ValueError(f"folder must hold submissions (shesha bench submit), got none in {folder}")
-    return pd.DataFrame(rows)
+    return pd.DataFrame(list(rows.values()))
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         one = json.loads(path.read_text(encoding="utf-8"))
-        told = {name: one[name] for name in ("suite", "measure", "code", "closer")}
+        told = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
+        told["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
         if one["format"] != FORMAT:
             raise ValueError(f"format {one['format']}")
         for score in one["scores"]:
-            value = float("nan") if score["value"] is None else float(score["value"])
-            left = tuple(float("nan") if v is None else float(v) for v in score["without_training"])
-            yield {**told, **{n: score[n] for n in (*_PLACE, "test", "quality")}, "value": value, "left": left}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+            where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
+            left = tuple(_number(value) for value in score["without_training"])
+            yield {**told, **where, "value": _number(score["value"]), "left": left}
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else check.finite_number(value, "value")
+
+
+def place_of(folder: Path, measure: str) -> Path:
+    """Return the file of a measure; measures whose names differ in signs alone have files of their own."""
+    place = folder / f"{_file_name(measure)}.json"
+    try:
+        other = place.is_file() and json.loads(place.read_text(encoding="utf-8"))["measure"] != measure
+    except (ValueError, KeyError, TypeError, RecursionError):
+        # Half of a submission, or no submission: it is written again.
+        other = False
+    return place.with_stem(f"{place.stem}_{hashlib.sha256(measure.encode()).hexdigest()[:8]}") if other else place
 
 
 def _file_name(text: str) -> str:

@@ -145,7 +145,7 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
     found = check.dense(value, name).astype(object)
     if found.shape != (adata.n_obs,):
         raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
-    return np.array([None if isna(one) else str(one) for one in found], dtype=object)
+    return np.array([None if isna(kinds.label(one, name)) else str(one) for one in found], dtype=object)
 
 
 def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

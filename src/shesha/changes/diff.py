@@ -152,7 +152,13 @@ def diff(
     loss = check.fraction(max_loss, "max_loss")
     first, second = pair_of_names(names)
     said = _check_texts(texts)
-    sides = read_sides(before, after, again, also, Reader(said, encoding or {}, layer_axis))
+    sides = read_sides(
+        before,
+        after,
+        again,
+        also,
+        Reader(said, {} if encoding is None else kinds.mapping(encoding, "encoding"), layer_axis),
+    )
     rows, notes = find_usable_rows(sides)
     known = per_row(sides, blocks=blocks, groups=groups, labels=labels)
     scored = draw_rows(rows, max_rows, seed)

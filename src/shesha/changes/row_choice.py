@@ -80,7 +80,7 @@ def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
     there = {name: values for name, values in given.items() if values is not None}
     found = {}
     for name, values in labels_in_order(sides.names, there).items():
-        array = np.asarray(values)
+        array = check.dense(values, name)
         if array.shape != (sides.n_rows,):
             raise ValueError(
                 f"{name} must have one label for each of the {sides.n_rows:,} rows, got shape {array.shape}"

@@ -145,7 +145,7 @@ def is_same_file(one: Path, other: Path) -> bool:
     """Whether two paths point to the same file, also by links."""
     if one.exists() and other.exists():
         return one.samefile(other)
-    return one.absolute().resolve() == other.absolute().resolve()
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def require_writable(path: Path | None) -> None:

@@ -158,6 +158,7 @@ def compare(
     check.fraction(confidence, "confidence", closed=False)
     check.fraction(alpha, "alpha", closed=False)
     check.count(n_permutations, "n_permutations")
+    check.boolean(calibrate, "calibrate")
     hint_of_distances({first: X, second: Y})
     chosen = seed_measures(choose(measures), seed)
     sampling = Sampling.build(queries, pairs, error, confidence, seed)

@@ -14,6 +14,8 @@ _STEP = 0.01
 """Width of a state of the chain, in the logarithm of 1 + evidence."""
 _CLOSE = 1.005
 """The threshold is lowered until the run length is the stated one, or at most half a percent more."""
+_LONGEST = 1e9
+"""Checks to a false alarm beyond which the threshold is the run length itself."""
 _TRIES = 15
 
 
@@ -62,7 +64,8 @@ def _mean_root(n_nulls: int) -> float:
 def _threshold(run_length: float, n_nulls: int) -> float:
     e_values = (np.arange(1, n_nulls + 2) / (n_nulls + 1)) ** -0.5 / _mean_root(n_nulls)
     found = run_length
-    for _ in range(_TRIES):
+    # Beyond these, the chain has too many states to be worth a threshold a few per cent lower.
+    for _ in range(_TRIES if run_length <= _LONGEST else 0):
         ratio = least_run_length(found, e_values) / run_length
         if 1 <= ratio <= _CLOSE:
             return found

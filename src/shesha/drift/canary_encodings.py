@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
+from shesha.io.paths import reading
 from shesha.support.atomic_files import replacing
 from shesha.support.optional import require
 from shesha.support.progress import mute_progress, track
@@ -47,7 +48,9 @@ class CanaryEncodings:
     def __iter__(self) -> Iterator[Matrix]:
         """Read the re-encodings one by one."""
         for file in self.files:
-            yield np.load(file, allow_pickle=False)
+            with reading(file):
+                rows = np.load(file, allow_pickle=False)
+            yield rows
 
 
 def encode_canaries(

@@ -142,7 +142,7 @@ class InFile:
         if not self.path.exists():
             yield None
             return
-        with closing(sqlite.connect(self.path, LAYOUT, create=False)) as connection:
+        with closing(sqlite.connect(self.path, LAYOUT, create=False)) as connection, sqlite.reading(self.path):
             yield connection
 
 
@@ -151,7 +151,8 @@ class _InTransaction:
         self._connection, self._path, self._monitor = connection, path, monitor
 
     def state(self, name: str) -> str | None:
-        return _state(self._connection, self._monitor, name)
+        with sqlite.reading(self._path):
+            return _state(self._connection, self._monitor, name)
 
     def add(self, kind: Kind, value: Mapping[str, Any], states: Mapping[str, str]) -> None:
         text = json.dumps(_replace_non_finite(value), allow_nan=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 
 from shesha._version import __version__
 from shesha.drift.history import History, InFile, InMemory
+from shesha.drift.stored_monitor import require_whole
+from shesha.io.paths import UnreadableFileError, reading
 from shesha.support import atomic_files
 
 LAYOUT = 1
@@ -48,14 +49,15 @@ def read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], History]
 
 def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with np.load(place, allow_pickle=False) as found:
+        with reading(place), np.load(place, allow_pickle=False) as found:
             arrays = dict(found)
-        about = json.loads(str(arrays.pop(_ENTRY)))
-        layout = about["layout"]
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            about = json.loads(str(arrays.pop(_ENTRY)))
+            layout = about["layout"]
+    except UnreadableFileError as error:
         told = f"{place} must be a monitor that was saved as one file, got something else: {error}"
         raise ValueError(told) from error
     _require_layout(layout, about)
+    require_whole(place, about, arrays)
     return about, arrays
 
 
@@ -101,7 +103,7 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         layout = about["layout"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{folder / ABOUT} must be the description of a monitor, got something else: {error}"
         ) from error
@@ -113,8 +115,10 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
             f"folder must hold a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
             "incomplete copy; copy it again, or make the monitor again"
         )
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        return about, dict(found), about["sha256"][:16]
+    with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as found:
+        arrays = dict(found)
+    require_whole(folder / ABOUT, about, arrays)
+    return about, arrays, about["sha256"][:16]
 
 
 def _pack_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:

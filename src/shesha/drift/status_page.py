@@ -105,8 +105,8 @@ def page(folder: Path, now: datetime | None = None) -> str:
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with invalid UTF-8 replaced, which neither gauges nor pages can contain."""
-    return os.fsencode(folder.resolve().name).decode("utf-8", "replace")
+    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    return os.fsencode(Path(os.path.realpath(folder)).name).decode("utf-8", "replace")
 
 
 def number(value: Any) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._names import NamedRows, Names
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import refuse_masked, shape_of
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -37,13 +37,6 @@ def split_names(X: Any, name: str = "X") -> Parted:
         if convert is not None:
             return convert(X, name)
     return X, None
-
-
-def refuse_masked(X: Any, name: str) -> None:
-    """Refuse masked entries, because `np.asarray` would silently restore the numbers behind them."""
-    if np.ma.is_masked(X):
-        hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
-        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
 
 
 def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:

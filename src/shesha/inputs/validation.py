@@ -195,8 +195,9 @@ def changes(names: Collection[str]) -> frozenset[str]:
 
 
 _MOST = 2**31 - 1
-"""Maximum of any count; larger ones would overflow in NumPy, or never end."""
-_REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations"}
+"""No count is larger: it would overflow where NumPy counts, or never end."""
+_REPETITIONS = {"n_permutations", "n_bootstrap", "n_draws", "n_splits", "n_rotations", "n_resamples", "n_directions"}
+_REPETITIONS |= {"n_simulations", "n_tables"}
 _MOST_REPETITIONS = 10_000_000
 """Maximum number of repetitions, since even a permutation of few rows takes microseconds."""
 

@@ -21,8 +21,9 @@ def replace_path(target: Path, *, overwrite: bool, folder: bool) -> Iterator[Pat
 
     If anything goes wrong, what was there stays, and nothing is left behind. A link stays a link, to what is new.
     """
+    atomic_files.require_replaceable(target)
     stream = not folder and atomic_files.is_stream(target)
-    target = target if stream else target.resolve()
+    target = target if stream else Path(os.path.realpath(target))
     _require_replaceable(target, folder)
     with _folder(target) if folder else atomic_files.replacing(target) as draft:
         yield draft

@@ -122,11 +122,9 @@ def _name(name: str) -> str:
 
 def _numbers(given: ArrayLike, name: str) -> Array:
     try:
-        array = to_host(given)
+        array = to_host(given, name)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
-    if np.ma.is_masked(array):
-        raise ValueError(f"{name} must not be masked, got masked entries; fill them or leave out their rows")
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
         raise TypeError(f"{name} must hold floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="))
@@ -134,7 +132,7 @@ def _numbers(given: ArrayLike, name: str) -> Array:
 
 def _labels(given: ArrayLike, arrays: Sequence[Array]) -> Array:
     """Return one label per row, with text as ordinary strings."""
-    labels: Array = np.asarray(to_host(given))
+    labels: Array = np.asarray(to_host(given, "labels"))
     if labels.dtype.kind in "OT" and all(isinstance(one, str) for one in labels.ravel()):
         labels = labels.astype(str)
     if labels.ndim != 1 or labels.dtype.kind not in _KINDS + "U":

@@ -6,14 +6,15 @@ import bz2
 import json
 import lzma
 import math
+import mmap
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shesha.io.paths import UnreadableFileError
+from shesha.io.paths import UnreadableFileError, require_memory
 from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}
@@ -23,6 +24,9 @@ _DEFLATE_RATIO = 1032
 """Largest compression ratio of zlib, gzip and deflate."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
+_SHARDED = "sharding_indexed"
+_NO_CHUNK = (1 << 64) - 1
+"""Place and length of an inner chunk that was never written."""
 
 
 def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -35,22 +39,32 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
     folder : path
         Of the array.
     chunk : tuple of int
-        Declared shape of a chunk (of a shard, where chunks are sharded).
+        Declared shape of a chunk; that of a shard, where chunks are sharded, is read from the array's metadata.
     dtype : numpy.dtype
 
     Raises
     ------
     UnreadableFileError
-        With the chunk, what it declares, and what it unpacks to.
+        With the chunk, what it declares, and what it unpacks to; or if the codecs are of a kind that cannot be checked.
     """
-    measure = _SIZES.get(_compressor(folder))
+    try:
+        about = _metadata(folder)
+        grid = about["chunk_grid"]["configuration"]["chunk_shape"] if "chunk_grid" in about else chunk
+        chunk = tuple(int(n) for n in grid)
+        measure = _measure(_codecs(about), chunk)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise UnreadableFileError(
+            f"{place} in {path} must be compressed once, or sharded with a plain index, got {error}: store it again"
+        ) from error
     if measure is None:
         return
+    require_memory(path, f"a chunk of {place}", chunk, dtype, "store it in smaller chunks")
     limit = max(2 * math.prod(chunk) * dtype.itemsize, _HARMLESS)
     for file in sorted(folder.rglob("*")):
-        if file.name in _METADATA or not file.is_file():
+        if file.name in _METADATA or not file.is_file() or not file.stat().st_size:
             continue
-        size = measure(file, limit)
+        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            size = measure(data, limit)
         if size > limit:
             raise UnreadableFileError(
                 f"{place} in {path} must unpack to chunks of {chunk}, got {file.relative_to(folder)}, which unpacks to "
@@ -58,72 +72,123 @@ def require_bounded_chunks(path: Path, place: str, folder: Path, chunk: tuple[in
             )
 
 
-def _compressor(folder: Path) -> str:
-    """Return the codec that unpacks the bytes of a chunk first."""
-    for name in ("zarr.json", ".zarray"):
-        if (folder / name).is_file():
-            about = json.loads((folder / name).read_bytes())
-            codecs = about.get("codecs") or [about.get("compressor") or {}]
-            last = codecs[-1] if isinstance(codecs, list) else {}
-            found = last.get("name", last.get("id", "")) if isinstance(last, dict) else ""
-            return str(found).removeprefix("numcodecs.")
-    return ""
+Bytes = Any
+"""What can be cut and has a length: bytes, or a file that is mapped."""
+Measure = Callable[[Bytes, int], int]
 
 
-def _deflated(file: Path, limit: int) -> int:
-    if file.stat().st_size * _DEFLATE_RATIO <= limit:
-        return 0
-    return _streamed(zlib.decompressobj(wbits=47), file, limit)
+def _metadata(folder: Path) -> dict[str, Any]:
+    found = next((folder / name for name in ("zarr.json", ".zarray") if (folder / name).is_file()), None)
+    return {} if found is None else dict(json.loads(found.read_bytes()))
 
 
-def _streamed(decoder: Any, file: Path, limit: int) -> int:
-    """Unpack piece by piece without storing the result, until the end or the limit."""
-    data, total = file.read_bytes(), 0
-    piece = decoder.decompress(data, 1 << 20)
-    while piece and total <= limit:
-        total += len(piece)
-        rest = getattr(decoder, "unconsumed_tail", b"")
-        piece = b"" if decoder.eof else decoder.decompress(rest, 1 << 20)
-    return total
+def _codecs(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the codecs in the order in which they pack, of both formats of Zarr."""
+    if "codecs" in about:
+        return list(about["codecs"])
+    return [one for one in (*(about.get("filters") or ()), about.get("compressor")) if one]
 
 
-def _number_at(start: int) -> Callable[[Path, int], int]:
-    """Read the declared size: four bytes at a position in the header."""
+def _name(codec: dict[str, Any]) -> str:
+    return str(codec.get("name", codec.get("id", ""))).removeprefix("numcodecs.")
 
-    def size(file: Path, limit: int) -> int:
-        with file.open("rb") as stream:
-            return int.from_bytes(stream.read(start + 4)[start:], "little")
+
+def _measure(codecs: Sequence[dict[str, Any]], shape: Sequence[int]) -> Measure | None:
+    """Return what tells the size to which bytes unpack; None where nothing is compressed."""
+    packing = [codec for codec in codecs if _name(codec) in (*_SIZES, _SHARDED)]
+    if not packing:
+        return None
+    if len(packing) > 1:
+        # What the first unpacks to is bounded, what the second makes of that is not.
+        raise ValueError(" and ".join(map(_name, packing)))
+    return _SIZES[_name(packing[0])] if _name(packing[0]) in _SIZES else _shard(packing[0]["configuration"], shape)
+
+
+def _shard(about: dict[str, Any], shape: Sequence[int]) -> Measure | None:
+    """Return the sum over the inner chunks of a shard, which its index lists."""
+    inner = about["chunk_shape"]
+    measure = _measure(about["codecs"], inner)
+    if measure is None:
+        return None
+    n_chunks = math.prod(-(-whole // part) for whole, part in zip(shape, inner, strict=True))
+    endings = {"bytes": 0, "crc32c": 4}
+    length = 16 * n_chunks + sum(endings[_name(codec)] for codec in about["index_codecs"])
+    at_end = about.get("index_location", "end") == "end"
+
+    def size(data: Bytes, limit: int) -> int:
+        index = data[max(0, len(data) - length) :] if at_end else data[:length]
+        total = 0
+        for start, n_bytes in _entries(index[: 16 * n_chunks]):
+            total += measure(data[start : start + n_bytes], limit) if start < len(data) else 0
+            if total > limit:
+                break
+        return total
 
     return size
 
 
-def _zstd_size(file: Path, limit: int) -> int:
-    """Sum the maximum sizes of the blocks of the first frame, because header sizes may be missing or wrong."""
-    data = file.read_bytes()
-    if data[:4] != _ZSTD_MAGIC or len(data) < 6:
+def _entries(index: bytes) -> Iterator[tuple[int, int]]:
+    numbers = np.frombuffer(index[: len(index) // 16 * 16], dtype="<u8").reshape(-1, 2).tolist()
+    yield from ((start, n_bytes) for start, n_bytes in numbers if (start, n_bytes) != (_NO_CHUNK, _NO_CHUNK))
+
+
+def _deflated(data: Bytes, limit: int) -> int:
+    if len(data) * _DEFLATE_RATIO <= limit:
         return 0
-    about = data[4]
+    return _streamed(lambda: zlib.decompressobj(wbits=47), data, limit)
+
+
+def _streamed(make: Callable[[], Any], data: Bytes, limit: int) -> int:
+    """Unpack piece by piece, keeping nothing, until the end or the limit; some readers go on with further streams."""
+    total, rest = 0, data[:]
+    while rest and total <= limit:
+        decoder = make()
+        piece = decoder.decompress(rest, 1 << 20)
+        while piece and total <= limit:
+            total += len(piece)
+            piece = b"" if decoder.eof else decoder.decompress(getattr(decoder, "unconsumed_tail", b""), 1 << 20)
+        rest = decoder.unused_data.lstrip(b"\0")
+    return total
+
+
+def _number_at(start: int) -> Measure:
+    """Read the declared size, four bytes from a place in the header."""
+    return lambda data, limit: int.from_bytes(data[start : start + 4], "little")
+
+
+def _zstd_size(data: Bytes, limit: int) -> int:
+    """Sum what the blocks of all frames can hold: content sizes in headers may be missing, or lie."""
+    at = total = 0
+    while data[at : at + 4] == _ZSTD_MAGIC and at + 6 <= len(data):
+        declared, held, at = _zstd_frame(data, at)
+        total += max(declared, held)
+    return total
+
+
+def _zstd_frame(data: Bytes, at: int) -> tuple[int, int, int]:
+    """Return the size that a frame declares, what its blocks can hold, and where it ends."""
+    about = data[at + 4]
     single = about >> 5 & 1
     content = (1 if single else 0, 2, 4, 8)[about >> 6]
-    at = 5 + (0 if single else 1) + (0, 1, 2, 4)[about & 3]
+    at += 5 + (0 if single else 1) + (0, 1, 2, 4)[about & 3]
     declared = int.from_bytes(data[at : at + content], "little") + (256 if content == 2 else 0)
-    at, total = at + content, 0
+    at, held = at + content, 0
     while at + 3 <= len(data):
         header = int.from_bytes(data[at : at + 3], "little")
         kind, size = header >> 1 & 3, header >> 3
         # Raw, one byte repeated, compressed (of which each is at most 128 KiB unpacked).
-        total += size if kind < 2 else _ZSTD_BLOCK
+        held += size if kind < 2 else _ZSTD_BLOCK
         at += 3 + (1 if kind == 1 else size)
         if header & 1:
             break
-    return max(declared, total)
+    return declared, held, at + 4 * (about >> 2 & 1)
 
 
-_SIZES: dict[str, Callable[[Path, int], int]] = {
+_SIZES: dict[str, Measure] = {
     "zlib": _deflated,
     "gzip": _deflated,
-    "bz2": lambda file, limit: _streamed(bz2.BZ2Decompressor(), file, limit),
-    "lzma": lambda file, limit: _streamed(lzma.LZMADecompressor(), file, limit),
+    "bz2": lambda data, limit: _streamed(bz2.BZ2Decompressor, data, limit),
+    "lzma": lambda data, limit: _streamed(lzma.LZMADecompressor, data, limit),
     "blosc": _number_at(4),
     "lz4": _number_at(0),
     "zstd": _zstd_size,

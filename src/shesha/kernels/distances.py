@@ -65,7 +65,8 @@ def find_undirected_rows(X: Matrix, metric: Metric) -> Index:
     low, high = to_host(xp.min(X, axis=1)), to_host(xp.max(X, axis=1))
     if metric == "cosine":
         return np.flatnonzero((low == 0) & (high == 0))
-    return np.flatnonzero(high - low <= 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
+    # By halves: the largest numbers of both signs are farther apart than any number is large.
+    return np.flatnonzero(high / 2 - low / 2 <= 2 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
 
 
 def distance_rounding(rows: Matrix, metric: Metric) -> float:

@@ -50,7 +50,9 @@ def linear_regression(a: Basis, b: Basis) -> float:
 def _declare(ridge: float) -> Mapping[str, Any]:
     """Invariances with a ridge penalty."""
     rigid = ("orthogonal", "permutation", "scaling", "translation")
-    return {"invariant": frozenset(rigid if ridge else (*rigid, "linear", "affine"))}
+    return {
+        "invariant": frozenset(rigid if check.require_at_least(ridge, "ridge", 0) else (*rigid, "linear", "affine"))
+    }
 
 
 @measure(

@@ -154,7 +154,7 @@ def procrustes_size_and_shape(a: Features, b: Features) -> float:
 def _declare(center: bool, scale: bool, published: bool) -> Mapping[str, Any]:
     """Invariances and range of Procrustes similarity for its options."""
     invariant = {"orthogonal", "permutation", "scaling", "translation"}
-    for value, name in ((center, "center"), (scale, "scale")):
+    for value, name in ((center, "center"), (scale, "scale"), (published, "published")):
         check.boolean(value, name)
     if published or not scale:
         invariant.remove("scaling")

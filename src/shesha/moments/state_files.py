@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shesha.io.paths import UnreadableFileError, reading
 from shesha.moments.accumulator import Accumulator
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sums import SideSums, Sums
@@ -57,19 +57,18 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
         If the file is cut off, of another kind, or of another format.
     """
     place = Path(path)
-    try:
-        with place.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            header = json.loads(bytes(arrays["header"]))
-            if header["format"] != FORMAT:
-                raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r}")
-            return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
-    except DamagedStateError:
-        raise
-    except (KeyError, TypeError, ValueError, EOFError, IndexError, AttributeError, zipfile.BadZipFile) as error:
-        raise DamagedStateError(
-            f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another "
-            "kind: compute them again"
-        ) from error
+    with place.open("rb") as stream:
+        try:
+            with reading(place), np.load(stream, allow_pickle=False) as arrays:
+                header = json.loads(bytes(arrays["header"]))
+                if header["format"] == FORMAT:
+                    return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
+        except UnreadableFileError as error:
+            raise DamagedStateError(
+                f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another "
+                "kind: count the rows again"
+            ) from error
+    raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")
 
 
 def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:

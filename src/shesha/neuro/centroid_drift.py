@@ -180,7 +180,7 @@ def permutation_null(
     orders = Orders.build(
         len(values), n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
-    told = name or getattr(statistic, "__name__", "statistic")
+    told = kinds.text(name, "name") or getattr(statistic, "__name__", "statistic")
 
     def score(order: Index) -> float:
         return check.real_number(statistic(values[order]), f"what {told} returns")

@@ -72,6 +72,8 @@ def noise_ceiling(
     """
     check.choice(method, METHODS, "method")
     if conditions is None:
+        if runs is not None:
+            raise ValueError("runs must come with conditions, got runs alone")
         repeats, n_conditions = _rdms_as_matrix(rdms_or_trials)
     else:
         repeats, n_conditions = _rdms_from_trials(rdms_or_trials, conditions, runs, metric, normalize)

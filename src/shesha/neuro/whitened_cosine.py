@@ -116,7 +116,9 @@ def wuc(
     (0.99, 0.05, True)
     """
     check.boolean(normalize, "normalize")
-    intensity = None if shrinkage == "ledoit-wolf" else check.fraction(shrinkage, "shrinkage")
+    intensity = (
+        None if isinstance(shrinkage, str) and shrinkage == "ledoit-wolf" else check.fraction(shrinkage, "shrinkage")
+    )
     trials = Trials.build(X, conditions, min_trials=check.count(min_trials, "min_trials", minimum=2))
     halves = Halves.build(trials.n_trials, how, n_splits, n_blocks, spawn(seed, 1))
     orders = Orders.build(

@@ -201,6 +201,8 @@ def _decode(plain: Any, where: str) -> Any:
 def _as_result(plain: dict[str, Any], where: str) -> Result:
     kind, given = _class(plain["$result"]), plain["fields"]
     own = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(given, dict):
+        raise TypeError(f"fields are {type(given).__name__}")
     if more := sorted(given.keys() - own.keys()):
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got {', '.join(more)} as well")
     needed = [n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING]

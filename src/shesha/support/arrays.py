@@ -63,11 +63,19 @@ def namespace(array: Any) -> Any:
     return array_namespace(array)
 
 
+def refuse_masked(X: Any, name: str) -> None:
+    """Refuse masked entries: `np.asarray` would bring back the numbers behind them, without a word."""
+    if np.ma.is_masked(X):
+        hidden = int(np.ma.count_masked(X))  # type: ignore[no-untyped-call]
+        raise ValueError(f"{name} must not be masked, got {hidden} masked entries: fill them or leave out their rows")
+
+
 def to_host(array: Any, name: str = "X") -> NDArray[Any]:
     """Return any array as a NumPy array; tensors are copied from their device without gradients."""
     if isinstance(array, np.ndarray):
+        refuse_masked(array, name)
         # A product of np.matrix is another one than that of arrays, and it never has one axis.
-        return np.asarray(array) if isinstance(array, np.matrix) else array
+        return np.asarray(array) if isinstance(array, np.matrix | np.ma.MaskedArray) else array
     if hasattr(array, "detach") and hasattr(array, "cpu"):
         tensor = array.detach().cpu()
         # NumPy has no bfloat16; single precision holds it exactly.

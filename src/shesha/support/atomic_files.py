@@ -54,7 +54,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(path)
     require_replaceable(place)
-    with _through(place) if is_stream(place) else _renamed(place.resolve()) as draft:
+    with _through(place) if is_stream(place) else _renamed(Path(os.path.realpath(place))) as draft:
         yield draft
 
 
@@ -66,7 +66,9 @@ def is_stream(place: Path) -> bool:
 
 
 def require_replaceable(place: Path) -> None:
-    """Refuse to replace a read-only file, even for privileged users."""
+    """Refuse to replace a file that nobody may write, whoever asks, and a link that leads to itself."""
+    if Path(os.path.realpath(place)).is_symlink():
+        raise OSError(f"the file to write must be a file, got {place}, a link that leads to itself")
     if place.is_file() and not is_stream(place) and not place.stat().st_mode & 0o222:
         raise PermissionError(f"the file to write must be writable, got {place}, which is read-only")
 

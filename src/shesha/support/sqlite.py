@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,9 +57,10 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
         raise _unusable(path, error) from error
     try:
         prepare(connection, path, layout, create=create)
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         connection.close()
-        raise _unusable(path, error) from error
+        refused = _unusable(path, error) if isinstance(error, sqlite3.OperationalError) else damaged(path, str(error))
+        raise refused from error
     except BaseException:
         connection.close()
         raise
@@ -127,9 +128,12 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         connection.execute("COMMIT")
     except BaseException as error:
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            with suppress(sqlite3.DatabaseError):
+                connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
             raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
+        if type(error) is sqlite3.DatabaseError:
+            raise damaged(path, str(error)) from error
         raise
 
 
@@ -145,8 +149,8 @@ def reading(path: Path) -> Iterator[None]:
 def damaged(path: Path, finding: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
-        f"store must hold what was written to it, got {path}, which is damaged ({finding}): delete it, or choose "
-        "another file with --store (studies: another folder with --out)"
+        f"store must hold what was written to it, got {path}, which is damaged ({finding}): move it away to start "
+        "anew, or give another file with --store (studies: another folder with --out)"
     )
 
 

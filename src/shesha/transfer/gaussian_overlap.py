@@ -105,7 +105,9 @@ def gbc(
     >>> round(gbc([[0.0], [2.0], [3.0], [5.0]], [0, 0, 1, 1]), 3)
     -0.649
     """
-    check.choice(covariance, ("spherical", "diagonal") if published else COVARIANCES, "covariance")
+    check.choice(
+        covariance, ("spherical", "diagonal") if check.boolean(published, "published") else COVARIANCES, "covariance"
+    )
     data = _components(X, y, n_components)
     distances = _published_bhattacharyya(data, covariance) if published else _DISTANCES[covariance](data)
     return float(-2 * np.exp(-distances).sum())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
-from shesha.benchmark.submissions import training_influences
+from shesha.benchmark.submissions import place_of, training_influences
 
 TASKS = tuple(f"net {k}" for k in range(8))
 
@@ -143,3 +143,40 @@ def test_the_page_is_that_of_the_files_beside_it():
     """`shesha bench leaderboard docs/benchmark/leaderboard --out docs/benchmark/leaderboard.md` writes it."""
     place = Path(__file__).parents[3] / "docs" / "benchmark"
     assert (place / "leaderboard.md").read_text(encoding="utf-8") == leaderboard_page(place / "leaderboard")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"suite": ["small"]}, {"measure": None}, {"closer": 3}, {"scores": [[]]}, {"scores": "abc"}, {"code": {}}],
+)
+def test_submissions_of_which_a_value_is_odd_are_refused_by_name(tmp_path, changes):
+    write(tmp_path, "good", range(8))
+    told = json.loads((tmp_path / "small" / "good.json").read_text())
+    (tmp_path / "odd.json").write_text(json.dumps(told | changes))
+    with pytest.raises(ValueError, match=r"odd.json must be a submission of format 1, got another file"):
+        read_submissions(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1", True, float("inf"), []])
+def test_scores_that_are_no_numbers_are_refused(tmp_path, value):
+    write(tmp_path, "odd", [value] * 8)
+    with pytest.raises(ValueError, match=r"odd.json must be a submission"):
+        read_submissions(tmp_path)
+
+
+def test_a_copy_of_a_submission_is_refused(tmp_path):
+    write(tmp_path, "CKA", range(8))
+    (tmp_path / "copy.json").write_bytes((tmp_path / "small" / "CKA.json").read_bytes())
+    with pytest.raises(ValueError, match="must be the only submission of CKA, got two of small"):
+        leaderboard(tmp_path)
+
+
+def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
+    first, second = "MMD(sigma=1e-05)", "MMD(sigma=1e+05)"
+    place = place_of(tmp_path, first)
+    place.write_text(json.dumps({"measure": first}))
+    other = place_of(tmp_path, second)
+    assert other != place
+    assert place_of(tmp_path, first) == place
+    other.write_text("half of a")
+    assert place_of(tmp_path, second) == other

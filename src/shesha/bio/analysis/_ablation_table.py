@@ -13,6 +13,7 @@ from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import correlation, derive_seed
 from shesha.bio.reproducibility import complete
 from shesha.results.base import Result
+from shesha.support import argument_types as kinds
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def ablation(
     found: dict[str, dict[str, float]] = {}
     for name, table in tables.items():
         found[str(name)] = {}
-        for ending, given in {"": (), "_given_size": (size,) if size else ()}.items():
+        for ending, given in {"": (), "_given_size": () if size is None else (kinds.text(size, "size"),)}.items():
             if ending and not given:
                 continue
             own = derive_seed(seed, name, x, y, *given)

@@ -99,7 +99,7 @@ def _fake(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict
     spread = float(np.linalg.norm(cells - sums / n, axis=1).mean())
     return {
         "n": n,
-        "coherence": float(together @ mean / (n * magnitude)),
+        "coherence": float(together @ mean / (n * magnitude)) if magnitude > 0 else float("nan"),
         "unbiased": float((together @ together - n) / (n * (n - 1))),
         "magnitude": magnitude,
         "spread": spread,

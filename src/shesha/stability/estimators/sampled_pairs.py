@@ -68,7 +68,7 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
 
 def check_pairs(pairs: PairCount, name: str = "pairs") -> int | None:
     """Return a number of pairs, or None for the default."""
-    return _ALL if pairs == "all" else check.optional_count(pairs, name, minimum=100)
+    return _ALL if isinstance(pairs, str) and pairs == "all" else check.optional_count(pairs, name, minimum=100)
 
 
 def uses_all_pairs(n: int, asked: int | None) -> bool:

@@ -157,6 +157,7 @@ def anchor_stability(
     ...     abs(anchor_stability(X, seed=0)) < 0.1
     True
     """
+    check.boolean(rank_normalize, "rank_normalize")
     _warn("anchor_stability", "anchor_profile_stability (two replicates of the same rows)")
     check.count(n_splits, "n_splits")
     sizes = check.count(n_anchors, "n_anchors"), check.count(n_per_split, "n_per_split")

@@ -1,0 +1,277 @@
+"""Damaged stores: saved results, monitors, moments, comparisons, audits, submissions, settings, encodings.
+
+    python scripts/fuzz_stores.py --minutes 5 --seed 0
+    python scripts/fuzz_stores.py --only monitor --case 12
+
+One file of a good store is mutated, as `fuzz_files.py` mutates files of data, and the store is used. What may come of
+it is a result, or an error that the library raises itself. Everything else is reported once per place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fuzz_calls import Late, judged, limit
+from fuzz_files import _edited, mutated
+
+import shesha
+from shesha.drift import CanaryEncodings, DriftMonitor
+
+X = np.random.default_rng(0).standard_normal((40, 6))
+Y = X[:, :4] + np.random.default_rng(1).standard_normal((40, 4))
+Use = Callable[[Path], Any]
+
+
+def make_results(folder: Path) -> None:
+    """Save one result of each of several kinds."""
+    few: dict[str, Any] = {"n_permutations": 19, "seed": 0}
+    found = {
+        "audit": shesha.audit({"a": X, "b": Y}, np.arange(40) % 2, n_bootstrap=5, **few),
+        "null": shesha.calibrate(X, Y, **few),
+        "layers": shesha.calibrate_layers([X, Y], [Y, X], **few),
+        "comparison": shesha.compare(X, Y, ["CKA", "RSA"]),
+        "pairs": shesha.compare_all({"a": X, "b": Y, "c": Y + X[:, :4]}, ["CKA"]),
+        "consensus": shesha.consensus({"a": X, "b": Y, "c": X + 0.1}),
+        "diff": shesha.diff({"a": X}, {"a": X + 0.1 * X**2}),
+        "doubts": shesha.doubts(X),
+        "ranking": shesha.rank_models([X], {"a": X, "b": Y}, n_resamples=20, **few),
+        "matching": shesha.match_units(X, Y),
+    }
+    for name, one in found.items():
+        one.save(folder / f"{name}.json")
+
+
+def use_results(folder: Path) -> None:
+    """Load every result, and print, convert and show it."""
+    for path in sorted(folder.iterdir()):
+        found = shesha.load(path)
+        str(found), found.to_dict(), found.page({})
+
+
+def make_monitor(folder: Path) -> None:
+    """Save a monitor with rows, checks and updates, and the same in one file."""
+    rng = np.random.default_rng(2)
+    nulls = [X + 0.01 * rng.standard_normal(X.shape) for _ in range(19)]
+    monitor = DriftMonitor(X, nulls=nulls, labels=np.arange(40) % 2, run_length=20)
+    monitor.save(folder / "one.npz")
+    monitor.save(folder / "monitor", keep_rows=True)
+    monitor = DriftMonitor.load(folder / "monitor")
+    for _ in range(3):
+        monitor.check(X + 0.01 * rng.standard_normal(X.shape))
+        monitor.update(X[:9])
+
+
+def use_monitor(folder: Path) -> None:
+    """Check, update, and answer what a server is asked for."""
+    from shesha.drift.serving import server
+
+    for place in (folder / "one.npz", folder / "monitor"):
+        monitor = DriftMonitor.load(place)
+        str(monitor.check(X + 0.02)), monitor.history("check"), monitor.history("update")
+    str(monitor.update(X[:7]))
+    with server(folder / "monitor", port=0) as served:
+        for answer in served.pages.values():
+            answer()
+
+
+def make_moments(folder: Path) -> None:
+    """Save moments of two representations."""
+    moments = shesha.Moments(names=("a", "b"))
+    moments.update(X, Y)
+    moments.save(folder / "moments.npz")
+
+
+def use_moments(folder: Path) -> None:
+    """Go on, and compare."""
+    found = shesha.Moments.load(folder / "moments.npz")
+    found.update(X, Y)
+    str(shesha.compare(found, "CKA"))
+
+
+def make_stores(folder: Path) -> None:
+    """Compare and audit with stores."""
+    use_stores(folder)
+
+
+def use_stores(folder: Path) -> None:
+    """Compare and audit files with stores, as the commands do, so that stored values are used again."""
+    files = [folder / name for name in ("a.npy", "b.npy", "c.npy")]
+    for path, rows in zip(files, (X, Y, X + Y[:, :1]), strict=True):
+        np.save(path, rows)
+    str(shesha.compare_all(files, ["CKA", "RSA"], store=folder / "pairs.sqlite"))
+    str(shesha.audit(files, n_bootstrap=5, n_permutations=19, store=folder / "audit.sqlite"))
+
+
+def make_submissions(folder: Path) -> None:
+    """Write two submissions."""
+    score = {"domain": "graphs", "dataset": "Cora", "architecture": "GCN", "pooling": "", "test": "accuracy"}
+    score |= {"quality": "spearman", "value": 0.5, "without_training": [0.4, 0.6, 0.5]}
+    for number, name in enumerate(("CKA", "RSA")):
+        one = {"format": 1, "suite": "small", "measure": name, "code": "abc", "closer": "higher"}
+        scores = [score | {"value": 0.5 + number / 9, "test": test} for test in ("accuracy", "output")]
+        (folder / f"{name}.json").write_text(json.dumps(one | {"scores": scores}))
+
+
+def use_submissions(folder: Path) -> None:
+    """Make the table of all."""
+    from shesha.benchmark import leaderboard_page
+
+    leaderboard_page(folder)
+
+
+def make_settings(folder: Path) -> None:
+    """Write a file of settings."""
+    (folder / "shesha.toml").write_text('[audit]\nseed = 3\nlabels = "label"\n[compare]\nmeasures = ["CKA"]\n')
+
+
+def use_settings(folder: Path) -> None:
+    """Read them as every command does."""
+    import typer
+
+    from shesha.cli import _config_file
+    from shesha.cli._app import app
+
+    found = _config_file.find_settings(folder)
+    if found is not None:
+        _config_file.default_map(typer.main.get_command(app), found[1], found[0])
+
+
+def make_encodings(folder: Path) -> None:
+    """Write re-encodings."""
+    for number in range(2):
+        np.save(folder / f"{number}.npy", X + number)
+
+
+def use_encodings(folder: Path) -> None:
+    """Make a monitor of them."""
+    files = tuple(sorted(folder.iterdir()))
+    DriftMonitor(X, nulls=CanaryEncodings("layer", X, files, {}), false_alarm=0.4)
+
+
+STORES: dict[str, tuple[Callable[[Path], None], Use]] = {
+    "results": (make_results, use_results),
+    "monitor": (make_monitor, use_monitor),
+    "moments": (make_moments, use_moments),
+    "stores": (make_stores, use_stores),
+    "submissions": (make_submissions, use_submissions),
+    "settings": (make_settings, use_settings),
+    "encodings": (make_encodings, use_encodings),
+}
+
+
+def write_case(kind: str, good: Path, number: int, seed: int, folder: Path) -> Path:
+    """Write the damaged store of a number: a document or a row of a table is edited, or bytes are."""
+    rng = np.random.default_rng([seed, sum(kind.encode()), number])
+    target = folder / f"{kind}-{number}"
+    shutil.copytree(good, target)
+    # What stores of comparisons were made of is written anew.
+    inside = sorted(path for path in target.rglob("*") if path.is_file() and (kind, path.suffix) != ("stores", ".npy"))
+    chosen = inside[int(rng.integers(len(inside)))]
+    if chosen.suffix == ".json" and rng.random() < 0.7:
+        chosen.write_text(json.dumps(_edited(json.loads(chosen.read_text()), rng)))
+    elif chosen.suffix == ".sqlite" and rng.random() < 0.7:
+        _edit_row(chosen, rng)
+    else:
+        chosen.write_bytes(mutated(chosen.read_bytes(), rng))
+    return target
+
+
+def _edit_row(path: Path, rng: np.random.Generator) -> None:
+    """Replace one value of a table, or edit the JSON in it."""
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        tables = [name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = tables[int(rng.integers(len(tables)))]
+        columns = [row[1] for row in file.execute(f"PRAGMA table_info({table})")]
+        column = columns[int(rng.integers(len(columns)))]
+        values = [value for (value,) in file.execute(f"SELECT {column} FROM {table}")]
+        if not values:
+            return
+        value = values[int(rng.integers(len(values)))]
+        strange = [None, -1, 1.5, b"\xff\x00", "", "null", "[]", "{}", "NaN", '{"a":' * 2000, "9" * 30, float("inf")]
+        new = strange[int(rng.integers(len(strange)))]
+        with contextlib.suppress(ValueError, TypeError):
+            if rng.random() < 0.6:
+                new = json.dumps(_edited(json.loads(value), rng))
+        with contextlib.suppress(sqlite3.IntegrityError, sqlite3.DataError):
+            file.execute(f"UPDATE {table} SET {column} = ? WHERE {column} IS ?", (new, value))
+
+
+def outcome(use: Use, place: Path) -> tuple[str, str]:
+    """Use a store, and judge what comes of it."""
+    import signal
+
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        signal.setitimer(signal.ITIMER_VIRTUAL, 20)
+        try:
+            use(place)
+        except Late:
+            return "LATE", ""
+        except BaseException as error:
+            return judged(error)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return "result", ""
+
+
+def run(minutes: float, numbers: range, seed: int, only: str) -> int:
+    """Fuzz for a time; print each kind of fault once and how much was tried."""
+    until, tally, seen = time.monotonic() + 60 * minutes, Counter[str](), set()
+    with tempfile.TemporaryDirectory() as place:
+        kinds = [kind for kind in STORES if only in ("", kind)]
+        for kind in kinds:
+            (Path(place) / kind).mkdir()
+            STORES[kind][0](Path(place) / kind)
+            word, where = outcome(
+                STORES[kind][1], Path(shutil.copytree(Path(place) / kind, Path(place) / f"{kind}-good"))
+            )
+            if word != "result":
+                raise RuntimeError(f"the good store {kind} does not work: {word} {where}")
+        for number in numbers:
+            if time.monotonic() > until:
+                break
+            for kind in kinds:
+                damaged = write_case(kind, Path(place) / kind, number, seed, Path(place))
+                word, where = outcome(STORES[kind][1], damaged)
+                shutil.rmtree(damaged)
+                tally[f"{kind} {word}"] += 1
+                where = where.replace(place, "")
+                if word not in ("result", "refused") and (word, ":".join(where.split(":")[:3])) not in seen:
+                    seen.add((word, ":".join(where.split(":")[:3])))
+                    print(f"--seed {seed} --only {kind} --case {number}: {word}\n    {where}", flush=True)
+    print(", ".join(f"{count:,} {word}" for word, count in sorted(tally.items())))
+    return 1 if seen else 0
+
+
+def main() -> int:
+    """Fuzz, or use one case again."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--cases", type=int, default=1 << 31, help="damage so many of each kind at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", choices=["", *STORES])
+    parser.add_argument("--case", type=int, help="use this case only")
+    asked = parser.parse_args()
+    limit()
+    numbers = range(asked.cases) if asked.case is None else range(asked.case, asked.case + 1)
+    return run(asked.minutes, numbers, asked.seed, asked.only)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

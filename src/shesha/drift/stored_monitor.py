@@ -1,0 +1,70 @@
+"""Checks of what a file says of a monitor, before anything is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Array
+
+
+def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Refuse a monitor of which a value is missing, of another type, out of range or of another shape.
+
+    Raises
+    ------
+    ValueError
+        With the file and what is wrong in it.
+    """
+    for name, (holds, expected) in _VALUES.items():
+        if not holds(plain.get(name)):
+            raise ValueError(_damage(place, f"{name} = {plain.get(name)!r:.60}, which must be {expected}"))
+    rows = arrays.get("rows", arrays.get("geometry"))
+    if rows is None or rows.ndim != 2 or not _finite(rows):
+        raise ValueError(_damage(place, "no finite matrix of its rows"))
+    n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
+    if nulls and (len(nulls) < len(_NULLS) or any(one.dtype.kind != "f" for one in nulls.values())):
+        raise ValueError(_damage(place, f"other arrays than numbers in each of {', '.join(_NULLS)}"))
+    shapes = {"names": (len(rows),), "codes": (len(rows),), "null_rows": (len(rows),), "null_classes": (n_classes,)}
+    shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
+    for name in shapes.keys() & arrays.keys():
+        if arrays[name].shape != shapes[name]:
+            raise ValueError(_damage(place, f"{name} of shape {arrays[name].shape} instead of {shapes[name]}"))
+    codes = arrays.get("codes", np.zeros(0, dtype=np.intp))
+    if codes.dtype.kind not in "iu" or not ((codes >= 0) & (codes < n_classes)).all():
+        raise ValueError(_damage(place, "codes of classes that it does not name"))
+
+
+def _damage(place: Path, found: str) -> str:
+    return f"{place} must hold a whole monitor, got {found}: it is damaged; copy it again, or make the monitor anew"
+
+
+def _finite(values: Array) -> bool:
+    return values.dtype.kind == "f" and bool(np.isfinite(values).all())
+
+
+def _number(low: float, high: float = inf, kind: type | tuple[type, ...] = (int, float)) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_NULLS = ("null_drifts", "null_rows", "null_classes")
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "measures": (lambda value: _texts(value) and bool(value), "names of measures"),
+    "classes": (_texts, "names of classes"),
+    "n_features": (_number(1, kind=int), "a whole number from 1 on"),
+    "precision": (_number(0, 1), "a number from 0 to 1"),
+    "level": (_number(1e-15, 1), "a number above 0, up to 1"),
+    "tolerance": (_number(0, 1e308), "a number from 0 on"),
+    "n_resamples": (_number(1, kind=int), "a whole number from 1 on"),
+    "seed": (_number(0, kind=int), "a whole number from 0 on"),
+    "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number from 2 on, or nothing"),
+    "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "names and texts"),
+}
