@@ -10,7 +10,7 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
-from shesha.support.types import Index, Matrix
+from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
@@ -22,6 +22,8 @@ _MOVED = 0.2
 _RARE = 0.2
 """Share of the rows up to which clusters are rare."""
 _FEWEST_OTHERS = 12
+_DIGITS = 1e-6
+"""Share of a sum of squares below which its difference from the sum is not precise."""
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
     "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
@@ -55,7 +57,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
     rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
     if not rare.any():
         return None
-    grams = [centred_gram(side) for side in subject.samples]
+    grams = [subject.products(side, subject.places) for side in range(2)]
     whole, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
     carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
     return _named(subject, rare, [carried] if carried.effect >= _MOVED else [])
@@ -68,17 +70,37 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(outside & few)
 
 
-def centred_gram(rows: Matrix) -> Matrix:
-    """Inner products of rows less their mean."""
-    centred = rows - rows.mean(axis=0)
-    return np.asarray(centred @ centred.T)
-
-
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
     """Linear CKA of some of the rows, from the inner products of all."""
     first, second = (_centre(gram[np.ix_(kept, kept)]) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))
     return float(np.sum(first * second)) / length if length > 0 else 0.0
+
+
+def cka_without_each(grams: Sequence[Matrix], n_first: int) -> list[float]:
+    """Linear CKA without one row, for each of the first few.
+
+    Leaving out row i takes n / (n - 1) times the product of its entries from the cross-covariance of n centred rows.
+    """
+    first, second = (_centre(gram.copy()) for gram in grams)
+    times = len(first) / (len(first) - 1)
+
+    def alike(one: Matrix, other: Matrix) -> tuple[Vector, float]:
+        every = np.einsum("ij,ij->i", one, other)
+        squares = np.diagonal(one)[:n_first] * np.diagonal(other)[:n_first]
+        total = float(every.sum())
+        return total - 2 * times * every[:n_first] + times**2 * squares, total
+
+    (both, _), *own = alike(first, second), alike(first, first), alike(second, second)
+    left = np.stack([lengths for lengths, _ in own])
+    # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
+    digits = (left > _DIGITS * np.array([[total] for _, total in own])).all(axis=0)
+    found = both / np.sqrt(np.where(digits, left, 1.0).prod(axis=0))
+    every = np.arange(len(first))
+    return [
+        float(one) if precise else linear_cka(grams, np.delete(every, place))
+        for place, (one, precise) in enumerate(zip(found, digits, strict=True))
+    ]
 
 
 def _centre(gram: Matrix) -> Matrix:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.cluster_doubts import centred_gram, linear_cka
+from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
 from shesha.doubting.row_doubts import far_rows_first
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
@@ -24,13 +24,12 @@ _SATURATED = 0.02
 def few_rows(subject: Subject) -> Doubt | None:
     """A few distant rows dominate the linear agreement of two representations."""
     rows, n_far = far_rows_first(subject)
-    grams, every = [centred_gram(subject.read(at, rows)) for at in range(2)], np.arange(len(rows))
+    grams, every = [subject.products(side, rows) for side in range(2)], np.arange(len(rows))
     whole = linear_cka(grams, every)
-    moved: dict[tuple[int, ...], float] = {}
-    for place in range(n_far):
-        moved[subject.caller_rows(rows[place : place + 1])] = linear_cka(grams, np.delete(every, place))
-    if not moved:
+    if not n_far:
         return None
+    left = cka_without_each(grams, n_far)
+    moved = {subject.caller_rows(rows[place : place + 1]): left[place] for place in range(n_far)}
     named = max(moved, key=lambda one: abs(moved[one] - whole))
     without = moved[named]
     together = linear_cka(grams, every[n_far:])

@@ -14,7 +14,7 @@ from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL, describe_period
-from shesha.support.arrays import column_medians, squared_lengths
+from shesha.support.arrays import column_medians
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
@@ -157,8 +157,7 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     """
     far: list[int] = []
     for side, sample in enumerate(subject.samples):
-        middle = column_medians(sample)
-        lengths = np.sqrt(np.concatenate([squared_lengths(block - middle) for block in subject.blocks(side)]))
+        lengths = subject.lengths(side, column_medians(sample))
         longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
         far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
@@ -170,7 +169,7 @@ def _alone(subject: Subject, side: int, far: Index) -> Index:
     if not len(far):
         return far
     others = np.setdiff1d(subject.places, far)
-    labels = separate_clusters(subject.read(side, np.concatenate([far, others])))
+    labels = separate_clusters(subject.products(side, np.concatenate([far, others])))
     main = np.bincount(labels).argmax()
     return np.asarray(far[labels[: len(far)] == main])
 

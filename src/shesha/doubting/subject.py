@@ -12,8 +12,11 @@ import numpy as np
 from shesha.doubting.target_score import Headline
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
-from shesha.nulls.dependence import dependence, stretches
+from shesha.kernels.repeated_rows import row_hashes
+from shesha.nulls.checked_rows import CheckedRows, stretches
+from shesha.nulls.dependence import find_dependence
 from shesha.results import Dependence
+from shesha.support.arrays import squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
@@ -21,6 +24,8 @@ _LENGTH = 64
 """Rows of each of the four stretches of the target score."""
 _BLOCK = 1 << 20
 """Numbers that are read at a time."""
+_CACHED = 1 << 15
+"""Numbers that are worked on at a time, which stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Subject:
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Results that the caller already has: 'dependence'."""
+    """Results that the caller already has: 'dependence', and 'checked', the `CheckedRows` of each side."""
     numbers: Index | None = None
     """Numbers of the rows, if some were left out."""
 
@@ -74,13 +79,14 @@ class Subject:
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        return min(len({row.tobytes() for row in sample}) for sample in self.samples)
+        return min(len(np.unique(row_hashes(sample))) for sample in self.samples)
 
     @cached_property
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
         largest = [
-            max(float(np.abs(block).max(initial=0.0)) for _, block in side.blocks(_BLOCK)) for side in self.sides
+            max(max(block.max(initial=0.0), -block.min(initial=0.0)) for _, block in side.blocks(_BLOCK))
+            for side in self.sides
         ]
         return tuple(2.0 ** np.floor(np.log2(one)) if one > 0 else 1.0 for one in largest)
 
@@ -92,6 +98,31 @@ class Subject:
         """All rows of a side, stretch by stretch, in its unit."""
         for _, block in self.sides[side].blocks(_BLOCK):
             yield block / self.units[side]
+
+    def lengths(self, side: int, middle: Vector) -> Vector:
+        """Distances of all rows of a side from a point, in its unit."""
+        unit, found = self.units[side], []
+        step = max(1, _CACHED // max(1, len(middle)))
+        for _, block in self.sides[side].blocks(_BLOCK):
+            found += [squared_lengths(block[at : at + step] / unit - middle) for at in range(0, len(block), step)]
+        return np.sqrt(np.concatenate(found))
+
+    @cached_property
+    def checked(self) -> tuple[CheckedRows, ...]:
+        """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
+        if "checked" in self.given or any(side.is_sparse for side in self.sides):
+            return tuple(self.given.get("checked", ()))
+        return tuple(CheckedRows(side.sample) for side in self.sides)
+
+    def products(self, side: int, rows: Index) -> Matrix:
+        """Inner products of some rows of a side less a common middle, in any unit."""
+        if self.checked:
+            found = self.checked[side].products(rows)
+            if np.isfinite(found).all():
+                return found
+        centred = self.read(side, rows)
+        centred -= centred.mean(axis=0)
+        return np.asarray(centred @ centred.T)
 
     @property
     def sample(self) -> Matrix:
@@ -117,13 +148,16 @@ class Subject:
     @cached_property
     def clusters(self) -> tuple[Index, ...]:
         """On each side, the label of the separate cluster of each checked row."""
-        return tuple(separate_clusters(sample) for sample in self.samples)
+        return tuple(separate_clusters(self.products(side, self.places)) for side in range(len(self.sides)))
 
     @cached_property
     def dependence(self) -> Dependence:
         """Signs that rows depend on one another."""
         found: Dependence | None = self.given.get("dependence")
-        return found if found is not None else dependence(*(side.sample for side in self.sides))
+        if found is not None:
+            return found
+        checked = self.checked or tuple(CheckedRows(side.sample) for side in self.sides)
+        return find_dependence(checked, screened=True)
 
     @cached_property
     def classes_here(self) -> Labels | None:
