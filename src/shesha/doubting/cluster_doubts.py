@@ -44,7 +44,7 @@ class Carried:
 @doubt("rare cluster")
 def rare_cluster(subject: Subject) -> Doubt | None:
     """A few rows that lie together determine the score, or most of what linear measures compare."""
-    rare = rare_rows(subject.clusters[0])
+    rare = rare_rows(subject.clusters(0))
     if not rare.any():
         return None
     found = [_of_split(subject, subject.places[~rare]), _of_products(subject.sample, rare)]
@@ -54,7 +54,9 @@ def rare_cluster(subject: Subject) -> Doubt | None:
 @doubt("rare cluster", of="pair", cheap=True)
 def shared_rare_cluster(subject: Subject) -> Doubt | None:
     """A few rows that lie together make two representations similar."""
-    rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
+    rare = rare_rows(subject.clusters(0))
+    if rare.any():
+        rare &= rare_rows(subject.clusters(1))
     if not rare.any():
         return None
     grams = [subject.products(side, subject.places) for side in range(2)]
@@ -77,8 +79,8 @@ def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
     return float(np.sum(first * second)) / length if length > 0 else 0.0
 
 
-def cka_without_each(grams: Sequence[Matrix], n_first: int) -> list[float]:
-    """Linear CKA without one row, for each of the first few.
+def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:
+    """Linear CKA, and without one row, for each of the first few.
 
     Leaving out row i takes n / (n - 1) times the product of its entries from the cross-covariance of n centred rows.
     """
@@ -91,16 +93,17 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> list[float]:
         total = float(every.sum())
         return total - 2 * times * every[:n_first] + times**2 * squares, total
 
-    (both, _), *own = alike(first, second), alike(first, first), alike(second, second)
-    left = np.stack([lengths for lengths, _ in own])
+    (both, whole), *own = alike(first, second), alike(first, first), alike(second, second)
+    left, totals = np.stack([lengths for lengths, _ in own]), np.array([total for _, total in own])
     # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
-    digits = (left > _DIGITS * np.array([[total] for _, total in own])).all(axis=0)
+    digits = (left > _DIGITS * totals[:, None]).all(axis=0)
     found = both / np.sqrt(np.where(digits, left, 1.0).prod(axis=0))
     every = np.arange(len(first))
-    return [
+    each = [
         float(one) if precise else linear_cka(grams, np.delete(every, place))
         for place, (one, precise) in enumerate(zip(found, digits, strict=True))
     ]
+    return whole / float(np.sqrt(totals.prod())) if totals.all() else 0.0, each
 
 
 def _centre(gram: Matrix) -> Matrix:

@@ -165,13 +165,15 @@ def find_pair_doubts(
     if any(side.has_distances_only for side in sides):
         return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
-    bad = np.unique(np.concatenate([_find_undirected(source, "cosine") for source in sources]))
+    extremes = [_extremes(source) for source in sources]
+    bad = np.unique(np.concatenate([undirected for undirected, _ in extremes]))
     kept = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(kept) < _FEWEST:
         return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
     used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
     given = _given(looked, [checked_rows(side) for side in sides] if not len(bad) else None)
+    given["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
     return _ask(subject, "RSA", only_cheap=only_cheap)
 
@@ -236,6 +238,13 @@ def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
             raise ValueError(f"{name} must be finite, got {int((~np.isfinite(numbers)).sum())} NaN or infinite values")
         return np.asarray(numbers)
     return check.labels(values, n, name, min_classes=1)[0]
+
+
+def _extremes(source: Rows) -> tuple[Index, float]:
+    """Rows of zeros, and the largest absolute value of all."""
+    ends = [(block.min(axis=1), block.max(axis=1)) for _, block in source.blocks(1 << 20)]
+    low, high = (np.concatenate(one) for one in zip(*ends, strict=True))
+    return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))
 
 
 def _find_undirected(source: Rows, metric: Metric) -> Index:

@@ -16,7 +16,7 @@ def separate_clusters(gram: Matrix) -> Index:
     Rows of one cloud are connected whatever its shape and however their lengths differ: far rows have near ones among
     their nearest. Only a gap that no row reaches over separates clusters, and each has at least five rows.
     """
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     n = len(gram)
@@ -25,9 +25,10 @@ def separate_clusters(gram: Matrix) -> Index:
     lengths, rows = np.diagonal(gram), np.arange(n)
     squared = lengths[:, None] + lengths - 2 * gram
     np.fill_diagonal(squared, np.inf)
-    nearest = np.empty((_N_NEAREST, n), dtype=np.intp)
+    nearest = np.empty((n, _N_NEAREST), dtype=np.int32)
     for place in range(_N_NEAREST):
-        nearest[place] = squared.argmin(axis=1)
-        squared[rows, nearest[place]] = np.inf
-    links = coo_array((np.ones(nearest.size), (np.tile(rows, _N_NEAREST), nearest.ravel())), shape=(n, n))
+        nearest[:, place] = squared.argmin(axis=1)
+        squared[rows, nearest[:, place]] = np.inf
+    starts = np.arange(0, nearest.size + 1, _N_NEAREST, dtype=np.int32)
+    links = csr_array((np.ones(nearest.size), nearest.ravel(), starts), shape=(n, n))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.intp)

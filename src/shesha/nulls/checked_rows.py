@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.kernels.repeated_rows import Hashes, row_hashes
 from shesha.support.types import Index, Matrix, Vector
 
 FEWEST_ROWS = 12
@@ -40,10 +41,18 @@ class CheckedRows:
     @cached_property
     def gram(self) -> Matrix:
         """Inner products of the checked rows, less their mean and in units of their largest number."""
-        centred = self._scaled(self.rows)
+        centred = np.asarray(self.side[self.rows], dtype=np.float64)
+        # Squares of large numbers must stay within range.
+        self._unit = largest(centred)
+        centred /= self._unit
         self._middle: Vector = centred.mean(axis=0)
         centred -= self._middle
         return np.asarray(centred @ centred.T)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """Hash of each row of all."""
+        return row_hashes(self.side)
 
     @cached_property
     def squared(self) -> Matrix:
@@ -61,20 +70,16 @@ class CheckedRows:
         found = gram[np.ix_(at, at)]
         if new.any():
             with np.errstate(over="ignore", invalid="ignore"):
-                across = (self._scaled(rows[new]) - self._middle) @ (self._scaled(rows) - self._middle).T
+                across = self._centred(rows[new]) @ self._centred(rows).T
             found[new] = across
             found[:, new] = across.T
         return found
 
-    @cached_property
-    def _unit(self) -> float:
-        """The largest number of the checked rows: squares of large numbers must stay within range."""
-        return largest(self.side[self.rows])
-
-    def _scaled(self, rows: Index) -> Matrix:
-        scaled = np.asarray(self.side[rows], dtype=np.float64)
-        scaled /= self._unit
-        return scaled
+    def _centred(self, rows: Index) -> Matrix:
+        centred = np.asarray(self.side[rows], dtype=np.float64)
+        centred /= self._unit
+        centred -= self._middle
+        return centred
 
 
 def stretches(n: int, length: int = _WINDOW) -> list[Index]:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.repeated_rows import repeats
+from shesha.kernels.sorted_places import places_among
 from shesha.nulls.checked_rows import FEWEST_ROWS, CheckedRows, largest
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.near_repeats import find_near_repeats
@@ -85,15 +86,17 @@ def find_dependence(sides: Sequence[CheckedRows], *, screened: bool = False) -> 
     close, and the duration of a memory that nobody saw. Signs are the same, numbers beside none are not.
     """
     n, windows, rows = sides[0].n_rows, sides[0].windows, sides[0].rows
-    hashes = [row_hashes(one.side) for one in sides]
-    repeated = repeats(_joint_hashes(hashes))
+    repeated = repeats(_joint_hashes([one.hashes for one in sides]))
     repeated = repeated[np.any([one.side[repeated].any(axis=1) for one in sides], axis=0)]
-    discrete = any(_is_discrete(one.side, rows, hashed[rows]) for one, hashed in zip(sides, hashes, strict=True))
     if n < FEWEST_ROWS:
+        discrete = any(_is_discrete(one) for one in sides)
         return Dependence(n, 1.0, 0.5, 0.0, tuple(repeated.tolist()), (), len(rows), discrete)
     p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
     lasting = not screened or p_value <= LEVEL
-    near = rows[:0] if discrete else find_near_repeats([one.squared for one in sides], ~np.isin(rows, repeated))
+    near = find_near_repeats([one.gram for one in sides], ~np.isin(rows, repeated))
+    # Only of rows that repeat it matters whether they take few values.
+    discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(one) for one in sides)
+    near = near[:0] if discrete else near
     return Dependence(
         n,
         p_value,
@@ -202,11 +205,13 @@ def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return found
 
 
-def _is_discrete(side: NDArray[Any], rows: Index, hashes: NDArray[np.uint64]) -> bool:
+def _is_discrete(one: CheckedRows) -> bool:
+    side, rows, hashes = one.side, one.rows, one.hashes[one.rows]
     n_different = len(np.unique(hashes))
     columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))
-    values = np.sort(side[np.ix_(rows, columns)], axis=0)
-    n_values = np.median(1 + np.count_nonzero(values[1:] != values[:-1], axis=0))
+    values = np.array(side[np.ix_(rows, columns)].T, order="C")
+    values.sort(axis=1)
+    n_values = np.median(1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1))
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
 
 
@@ -260,7 +265,7 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     """Share of the ranked values that are smaller; ties count half."""
     levels, counts = np.unique(ranked, return_counts=True)
     below = np.append(0, np.cumsum(counts))
-    place = np.searchsorted(levels, values)
+    place = places_among(levels, values)
     found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return found
 

@@ -21,8 +21,8 @@ _PARTS = 8
 _AGREEMENT = 0.8
 _SHARE = 0.08
 """Share of the variance at one frequency above which a period matters."""
-_ENTRIES = 1 << 15
-"""Numbers that are combined at a time."""
+_LEAST = 1e-280
+"""Largest number below which others may have lost digits."""
 _PADDING = 16
 """Oversampling of frequencies, because a phase must hold over the whole series."""
 
@@ -97,20 +97,22 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
     return float(products[np.triu_indices(_PARTS, 1)].mean()) / length if length > 0 else 1.0
 
 
-def _columns(given: Matrix, unit: float) -> Matrix:
-    """The features in a unit, or random combinations of many, which hold the same share of a wave."""
-    n, d = given.shape
+def _columns(given: Matrix) -> Matrix:
+    """The features, or random combinations of many, which hold the same share of a wave."""
+    d = given.shape[1]
     if d <= _MOST_COLUMNS:
-        return np.asarray(given / unit)
+        return given.copy()
     weights = np.random.default_rng(0).standard_normal((d, _MOST_COLUMNS))
-    # A few rows at a time, which stay in the cache.
-    step = max(1, _ENTRIES // d)
-    return np.concatenate([(given[start : start + step] / unit) @ weights for start in range(0, n, step)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = given @ weights
+    # Only sums that leave the range of numbers need a unit before they are made.
+    return rows if _LEAST < largest(rows) < np.inf else np.asarray(given / largest(given) @ weights)
 
 
 def _standardise(side: NDArray[Any]) -> Matrix:
     given: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
-    rows = _columns(given, largest(given))
+    rows = _columns(given)
+    rows /= largest(rows)
     time = np.arange(len(rows)) - (len(rows) - 1) / 2
     rows -= rows.mean(axis=0)
     # A trend would leak into all frequencies.
