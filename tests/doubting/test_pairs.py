@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import shesha
+from shesha.doubting.cluster_doubts import cka_without_each
 from shesha.measures import cka
 from shesha.views import Gram, Representation
 
@@ -158,3 +159,23 @@ def test_an_audit_with_a_design_does_not_doubt_the_order():
     found = shesha.audit(X, batch, blocks=batch, n_bootstrap=0, n_permutations=19)["X"].doubts
     assert found.names == ("confounded labels",)
     assert "classes are confounded with blocks" in found[0].text
+
+
+@pytest.mark.parametrize("far", [1.0, 30.0, 1e3, 1e7])
+def test_cka_without_each_row_is_that_of_the_other_rows(far):
+    X, Y = np.random.default_rng(4).standard_normal((2, 40, 6))
+    X[0], Y[0], X[2] = far * X[0], far * Y[0], far * X[2]
+    whole, left = cka_without_each([X @ X.T, Y @ Y.T], 4)
+    assert whole == pytest.approx(cka(X, Y), rel=1e-9)
+    expected = [cka(np.delete(X, row, axis=0), np.delete(Y, row, axis=0)) for row in range(4)]
+    assert left == pytest.approx(expected, rel=1e-6 if far < 1e6 else 0.05)
+
+
+def test_very_far_rows_leave_the_precise_value_of_the_others():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 12))
+    Y = X.copy()
+    X[[3, 9, 21]] *= 1e9
+    doubt = shesha.compare(X, Y, "CKA").doubts["few rows"]
+    assert {3, 9, 21} <= set(doubt.rows)
+    assert "CKA is 1.00" in doubt.text

@@ -15,7 +15,8 @@ from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.nulls.dependence import dependence
+from shesha.nulls.checked_rows import CheckedRows
+from shesha.nulls.dependence import find_dependence
 from shesha.nulls.exchange import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
@@ -90,9 +91,10 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
-        if design is None:
-            found = replace(found, dependence=dependence(used.sample))
-        found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence))
+        checked = None if design is not None else CheckedRows(used.sample)
+        if checked is not None:
+            found = replace(found, dependence=find_dependence([checked]))
+        found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence, checked))
         own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
         return _add_stability(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
@@ -100,7 +102,13 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
 
 
 def _add_doubts(
-    rows: Rows, y: ArrayLike | None, numbers: Index, n: int, settings: Settings, dependence: Dependence | None
+    rows: Rows,
+    y: ArrayLike | None,
+    numbers: Index,
+    n: int,
+    settings: Settings,
+    dependence: Dependence | None,
+    checked: CheckedRows | None,
 ) -> Doubts:
     """Add doubts; a requested design is respected, and defines what the order of rows means."""
     told: dict[str, Any] = {
@@ -118,6 +126,7 @@ def _add_doubts(
         order=not nonempty_arguments(settings.design),
         numbers=numbers,
         dependence=dependence,
+        checked=None if checked is None or rows.is_sparse else [checked],
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.nulls.dependence import dependence, p_value_within_design
+from shesha.doubting import checked_rows
+from shesha.nulls.dependence import find_dependence, p_value_within_design
 from shesha.nulls.design_warnings import warn_of_series
 from shesha.nulls.designs import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
@@ -52,7 +53,7 @@ def warn_of_dependence(
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None
-    found = dependence(*rows)
+    found = find_dependence([checked_rows(side) for side in sides], screened=True)
     if found.is_dependent:
         warn(f"permuting all rows may give too many false positives: {found.text}", CalibrationWarning)
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
-from shesha.support.types import Index, Matrix
+from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
@@ -22,6 +22,8 @@ _MOVED = 0.2
 _RARE = 0.2
 """Share of the rows up to which clusters are rare."""
 _FEWEST_OTHERS = 12
+_DIGITS = 1e-6
+"""Share of a sum of squares below which its difference from the sum is not precise."""
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
     "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
@@ -41,8 +43,8 @@ class Carried:
 
 @doubt("rare cluster")
 def rare_cluster(subject: Subject) -> Doubt | None:
-    """A small cluster of rows determines the score, or most of what linear measures compare."""
-    rare = rare_rows(subject.clusters[0])
+    """A few rows that lie together determine the score, or most of what linear measures compare."""
+    rare = rare_rows(subject.clusters(0))
     if not rare.any():
         return None
     found = [_of_split(subject, subject.places[~rare]), _of_products(subject.sample, rare)]
@@ -51,11 +53,13 @@ def rare_cluster(subject: Subject) -> Doubt | None:
 
 @doubt("rare cluster", of="pair", cheap=True)
 def shared_rare_cluster(subject: Subject) -> Doubt | None:
-    """A small cluster of rows makes two representations similar."""
-    rare = np.logical_and(*(rare_rows(one) for one in subject.clusters))
+    """A few rows that lie together make two representations similar."""
+    rare = rare_rows(subject.clusters(0))
+    if rare.any():
+        rare &= rare_rows(subject.clusters(1))
     if not rare.any():
         return None
-    grams = [centred_gram(side) for side in subject.samples]
+    grams = [subject.products(side, subject.places) for side in range(2)]
     whole, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
     carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
     return _named(subject, rare, [carried] if carried.effect >= _MOVED else [])
@@ -68,17 +72,38 @@ def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(outside & few)
 
 
-def centred_gram(rows: Matrix) -> Matrix:
-    """Inner products of centred rows."""
-    centred = rows - rows.mean(axis=0)
-    return np.asarray(centred @ centred.T)
-
-
 def linear_cka(grams: Sequence[Matrix], kept: Index) -> float:
     """Linear CKA of some of the rows, from the inner products of all."""
     first, second = (_centre(gram[np.ix_(kept, kept)]) for gram in grams)
     length = float(np.linalg.norm(first) * np.linalg.norm(second))
     return float(np.sum(first * second)) / length if length > 0 else 0.0
+
+
+def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list[float]]:
+    """Linear CKA, and without one row, for each of the first few.
+
+    Leaving out row i takes n / (n - 1) times the product of its entries from the cross-covariance of n centred rows.
+    """
+    first, second = (_centre(gram.copy()) for gram in grams)
+    times = len(first) / (len(first) - 1)
+
+    def alike(one: Matrix, other: Matrix) -> tuple[Vector, float]:
+        every = np.einsum("ij,ij->i", one, other)
+        squares = np.diagonal(one)[:n_first] * np.diagonal(other)[:n_first]
+        total = float(every.sum())
+        return total - 2 * times * every[:n_first] + times**2 * squares, total
+
+    (both, whole), *own = alike(first, second), alike(first, first), alike(second, second)
+    left, totals = np.stack([lengths for lengths, _ in own]), np.array([total for _, total in own])
+    # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
+    digits = (left > _DIGITS * totals[:, None]).all(axis=0)
+    found = both / np.sqrt(np.where(digits, left, 1.0).prod(axis=0))
+    every = np.arange(len(first))
+    each = [
+        float(one) if precise else linear_cka(grams, np.delete(every, place))
+        for place, (one, precise) in enumerate(zip(found, digits, strict=True))
+    ]
+    return whole / float(np.sqrt(totals.prod())) if totals.all() else 0.0, each
 
 
 def _centre(gram: Matrix) -> Matrix:

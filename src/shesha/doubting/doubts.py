@@ -15,6 +15,7 @@ from shesha.doubting.text_lengths import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
+from shesha.nulls.checked_rows import CheckedRows
 from shesha.results import Dependence, Doubts
 from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
@@ -144,12 +145,13 @@ def find_doubts(
     order: bool = True,
     seed: int = 0,
     dependence: Dependence | None = None,
+    checked: Sequence[CheckedRows] | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
     """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
-    given: dict[str, Any] = {} if dependence is None else {"dependence": dependence}
+    given = _given(dependence, checked)
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
     return _ask(subject, "feature_split", only_cheap=False)
 
@@ -165,15 +167,30 @@ def find_pair_doubts(
     if any(side.has_distances_only for side in sides):
         return Doubts((), reason="distance matrices have no features to check")
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
-    bad = np.unique(np.concatenate([_find_undirected(source, "cosine") for source in sources]))
+    extremes = [_extremes(source) for source in sources]
+    bad = np.unique(np.concatenate([undirected for undirected, _ in extremes]))
     kept = np.setdiff1d(np.arange(len(sources[0])), bad)
     if len(kept) < _FEWEST:
         return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
     used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
-    given = {} if looked is None else {"dependence": looked}
+    given = _given(looked, [checked_rows(side) for side in sides] if not len(bad) else None)
+    given["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
     return _ask(subject, "RSA", only_cheap=only_cheap)
+
+
+def checked_rows(side: Representation) -> CheckedRows:
+    """Return the rows that stand for a representation in all checks, made once."""
+    side = side.to_numpy
+    found: CheckedRows = side.cached((CheckedRows,), lambda: CheckedRows(side.rows.reshape(side.n_rows, -1)))
+    return found
+
+
+def _given(dependence: Dependence | None, checked: Sequence[CheckedRows] | None) -> dict[str, Any]:
+    """Return what the caller has computed already."""
+    found = {"dependence": dependence, "checked": checked}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
@@ -223,6 +240,13 @@ def _quantity(values: Any, n: int, name: str) -> Vector | Labels:
             raise ValueError(f"{name} must be finite, got {int((~np.isfinite(numbers)).sum())} NaN or infinite values")
         return np.asarray(numbers)
     return check.labels(values, n, name, min_classes=1)[0]
+
+
+def _extremes(source: Rows) -> tuple[Index, float]:
+    """Rows of zeros, and the largest absolute value of all."""
+    ends = [(block.min(axis=1), block.max(axis=1)) for _, block in source.blocks(1 << 20)]
+    low, high = (np.concatenate(one) for one in zip(*ends, strict=True))
+    return np.flatnonzero((low == 0) & (high == 0)), max(float(high.max(initial=0.0)), -float(low.min(initial=0.0)))
 
 
 def _find_undirected(source: Rows, metric: Metric) -> Index:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.cluster_doubts import centred_gram, linear_cka
+from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
 from shesha.doubting.row_doubts import far_rows_first
 from shesha.doubting.subject import Subject
 from shesha.results import Doubt
@@ -24,21 +24,22 @@ _SATURATED = 0.02
 def few_rows(subject: Subject) -> Doubt | None:
     """A few distant rows dominate the linear agreement of two representations."""
     rows, n_far = far_rows_first(subject)
-    grams, every = [centred_gram(subject.read(at, rows)) for at in range(2)], np.arange(len(rows))
-    whole = linear_cka(grams, every)
-    moved: dict[tuple[int, ...], float] = {}
-    for place in range(n_far):
-        moved[subject.caller_rows(rows[place : place + 1])] = linear_cka(grams, np.delete(every, place))
-    if not moved:
+    if not n_far:
         return None
-    named = max(moved, key=lambda one: abs(moved[one] - whole))
-    without = moved[named]
-    together = linear_cka(grams, every[n_far:])
-    if abs(without - whole) < _MOVED <= abs(together - whole):
-        without, named = together, subject.caller_rows(rows[:n_far])
+    grams = [subject.products(side, rows) for side in range(2)]
+    whole, left = cka_without_each(grams, n_far)
+    far = int(np.argmax(np.abs(np.array(left) - whole)))
+    named = rows[far : far + 1]
+    if abs(left[far] - whole) < _MOVED:
+        named = rows[:n_far]
+        if abs(linear_cka(grams, np.arange(n_far, len(rows))) - whole) < _MOVED:
+            return None
+    # Products of what is left are more precise without the mean that far rows moved.
+    others = np.setdiff1d(rows, named)
+    without = linear_cka([subject.centred_products(side, others) for side in range(2)], np.arange(len(others)))
     if abs(without - whole) < _MOVED:
         return None
-    return few_rows_doubt("CKA", named, whole, without, abs(without - whole))
+    return few_rows_doubt("CKA", subject.caller_rows(named), whole, without, abs(without - whole))
 
 
 def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:

@@ -14,7 +14,6 @@ from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL, describe_period
-from shesha.support.arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
@@ -31,14 +30,7 @@ _SHARED = 0.3
 _DIRECTIONS = 3
 """Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
-"""Smallest numbers of features and rows at which scale and position of a row can be separated."""
-_LONGEST = 3
-"""Number of rows that may dominate alone."""
-_FAR, _MOST_FAR = 3.0, 10
-"""Multiple of the median distance from the centre at which a row counts as distant, and the maximum number of such
-rows to examine. Distant rows can mask one another while any of them remains."""
-
-
+"""Fewest features and rows for which scale and position of a row can be separated."""
 _ORDER_ADVICE = (
     "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
     "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
@@ -156,10 +148,7 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
     far: list[int] = []
-    for side, sample in enumerate(subject.samples):
-        middle = column_medians(sample)
-        lengths = np.sqrt(np.concatenate([squared_lengths(block - middle) for block in subject.blocks(side)]))
-        longest = np.argsort(-lengths, kind="stable")[: _n_far(lengths)]
+    for side, longest in enumerate(subject.longest):
         far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
@@ -170,16 +159,9 @@ def _alone(subject: Subject, side: int, far: Index) -> Index:
     if not len(far):
         return far
     others = np.setdiff1d(subject.places, far)
-    labels = separate_clusters(subject.read(side, np.concatenate([far, others])))
+    labels = separate_clusters(subject.products(side, np.concatenate([far, others])))
     main = np.bincount(labels).argmax()
     return np.asarray(far[labels[: len(far)] == main])
-
-
-def _n_far(lengths: Vector) -> int:
-    """The number of longest rows that may dominate: 1 in 50, and all distant rows up to a tenth."""
-    n = len(lengths)
-    outlying = int((lengths > _FAR * np.median(lengths)).sum())
-    return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))
 
 
 @doubt("row scale", of="both")
@@ -194,7 +176,7 @@ def row_scale(subject: Subject) -> Doubt | None:
     # What two representations do not share cannot make them alike.
     everywhere = [what for what in scales[0] if all(what in one for one in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
-    sides = [(side, _several(labels)) for side, labels in zip(scales, subject.clusters, strict=True)]
+    sides = [(one, _several(subject.clusters(side))) for side, one in enumerate(scales)]
     found = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
     strongest = max(found, key=lambda one: one.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:

@@ -12,15 +12,25 @@ import numpy as np
 from shesha.doubting.target_score import Headline
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
-from shesha.nulls.dependence import dependence, stretches
+from shesha.kernels.repeated_rows import row_hashes
+from shesha.nulls.checked_rows import CheckedRows, stretches
+from shesha.nulls.dependence import find_dependence
 from shesha.results import Dependence
+from shesha.support.arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
 """Rows of each of the four stretches of the target score."""
 _BLOCK = 1 << 20
-"""Number of values that are read at a time."""
+"""Numbers that are read at a time."""
+_CACHED = 1 << 15
+"""Numbers that are worked on at a time, which stay in the cache."""
+_LONGEST = 3
+"""Number of rows that may dominate alone."""
+_FAR, _MOST_FAR = 3.0, 10
+"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
+are far together hide one another as long as any of them is left."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class Subject:
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Results that the caller already has: 'dependence'."""
+    """Results that the caller already has: 'dependence', and 'checked', the `CheckedRows` of each side."""
     numbers: Index | None = None
     """Numbers of the rows, if some were left out."""
 
@@ -74,15 +84,14 @@ class Subject:
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        return min(len({row.tobytes() for row in sample}) for sample in self.samples)
+        hashes = [one.hashes[self.places] for one in self.checked] or [row_hashes(one) for one in self.samples]
+        return min(len(np.unique(side)) for side in hashes)
 
     @cached_property
     def units(self) -> tuple[float, ...]:
-        """A power of two near the largest number of each side, by which values are divided to avoid overflow."""
-        largest = [
-            max(float(np.abs(block).max(initial=0.0)) for _, block in side.blocks(_BLOCK)) for side in self.sides
-        ]
-        return tuple(2.0 ** np.floor(np.log2(one)) if one > 0 else 1.0 for one in largest)
+        """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
+        found = self.given.get("largest", ())
+        return tuple(2.0 ** np.floor(np.log2(one)) if one > 0 else 1.0 for one in found or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Some rows of a side, in its unit."""
@@ -92,6 +101,60 @@ class Subject:
         """All rows of a side, stretch by stretch, in its unit."""
         for _, block in self.sides[side].blocks(_BLOCK):
             yield block / self.units[side]
+
+    @cached_property
+    def longest(self) -> tuple[Index, ...]:
+        """On each side, the rows that are farthest from the median of the checked ones, farthest first."""
+        found = []
+        for side, sample in enumerate(self.samples):
+            lengths = self._lengths(side, column_medians(sample))
+            found.append(np.argsort(-lengths, kind="stable")[: _n_far(lengths)])
+        return tuple(found)
+
+    def _lengths(self, side: int, middle: Vector) -> Vector:
+        """Distances of all rows of a side from a point, in its unit."""
+        unit, found = self.units[side], []
+        step = max(1, _CACHED // max(1, len(middle)))
+        apart = np.empty((step, len(middle)))
+        for _, block in self.sides[side].blocks(_BLOCK):
+            for at in range(0, len(block), step):
+                part = block[at : at + step]
+                np.divide(part, unit, out=apart[: len(part)])
+                apart -= middle
+                found.append(squared_lengths(apart[: len(part)]))
+        return np.sqrt(np.concatenate(found))
+
+    @cached_property
+    def checked(self) -> tuple[CheckedRows, ...]:
+        """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
+        if "checked" in self.given or any(side.is_sparse for side in self.sides):
+            return tuple(self.given.get("checked", ()))
+        return tuple(CheckedRows(side.sample) for side in self.sides)
+
+    def products(self, side: int, rows: Index) -> Matrix:
+        """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
+        known, found = self._products[side]
+        at = np.searchsorted(known, rows)
+        return found[np.ix_(at, at)]
+
+    @cached_property
+    def _products(self) -> list[tuple[Index, Matrix]]:
+        """The checked and the longest rows, and their inner products on each side."""
+        rows = np.unique(np.concatenate([self.places, *self.longest]))
+        return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
+
+    def _side_products(self, side: int, rows: Index) -> Matrix:
+        if self.checked:
+            found = self.checked[side].products(rows)
+            if np.isfinite(found).all():
+                return found
+        return self.centred_products(side, rows)
+
+    def centred_products(self, side: int, rows: Index) -> Matrix:
+        """Inner products of some rows of a side less their mean."""
+        centred = self.read(side, rows)
+        centred -= centred.mean(axis=0)
+        return np.asarray(centred @ centred.T)
 
     @property
     def sample(self) -> Matrix:
@@ -114,16 +177,24 @@ class Subject:
         """The value of the target score, if a doubt needed it."""
         return self.headline.value if "headline" in self.__dict__ else None
 
+    def clusters(self, side: int) -> Index:
+        """The label of the separate cluster of each checked row, on one side."""
+        if side not in self._clusters:
+            self._clusters[side] = separate_clusters(self.products(side, self.places))
+        return self._clusters[side]
+
     @cached_property
-    def clusters(self) -> tuple[Index, ...]:
-        """On each side, the label of the separate cluster of each checked row."""
-        return tuple(separate_clusters(sample) for sample in self.samples)
+    def _clusters(self) -> dict[int, Index]:
+        return {}
 
     @cached_property
     def dependence(self) -> Dependence:
         """Signs that rows depend on one another."""
         found: Dependence | None = self.given.get("dependence")
-        return found if found is not None else dependence(*(side.sample for side in self.sides))
+        if found is not None:
+            return found
+        checked = self.checked or tuple(CheckedRows(side.sample) for side in self.sides)
+        return find_dependence(checked, screened=True)
 
     @cached_property
     def classes_here(self) -> Labels | None:
@@ -134,3 +205,14 @@ class Subject:
     def generator(self) -> np.random.Generator:
         """A new stream of random numbers, always the same."""
         return np.random.default_rng([self.seed, 29])
+
+
+def _largest(side: Rows) -> float:
+    return max(max(block.max(initial=0.0), -block.min(initial=0.0)) for _, block in side.blocks(_BLOCK))
+
+
+def _n_far(lengths: Vector) -> int:
+    """How many of the longest rows may dominate: one in fifty, and all distant ones up to a tenth."""
+    n = len(lengths)
+    outlying = int((lengths > _FAR * np.median(lengths)).sum())
+    return max(min(_LONGEST, max(1, n // 50)), min(_MOST_FAR, outlying, n // 10))

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
-from math import erfc, log, sqrt
+from math import erfc, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.repeated_rows import repeats, row_hashes
+from shesha.kernels.repeated_rows import repeats
+from shesha.kernels.sorted_places import places_among
+from shesha.nulls.checked_rows import FEWEST_ROWS, CheckedRows, largest
 from shesha.nulls.exchange import Exchange
+from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
 
-FEWEST_ROWS = 12
-"""Smallest number of rows; with fewer, nothing can be detected."""
-_WINDOWS, _WINDOW = 4, 128
-"""Number and length of stretches of consecutive rows that are checked, if there are more rows."""
 _N_ORDERS = 60
 """Number of random orders for comparison with the given order."""
 _N_RANKED = 2000
@@ -30,8 +30,6 @@ _MOST_ROWS = 4096
 """Number of rows whose neighbours are compared with those of a design."""
 _SPREAD, _DIED_OUT = 256, 0.05
 """Number of rows in which a drift is searched; autocorrelation below which memory has ended."""
-_CHANCE = 1e-4
-"""Expected number of false near repeats."""
 _DISCRETE, _TIED, _COLUMNS = 0.1, 0.5, 16
 """A representation takes few values (codes, counts, sparse features) if fewer than this share of its rows differ, or
 if its first columns take at most this share of the number of different rows."""
@@ -78,32 +76,51 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     n = len(sides[0])
     if any(len(side) != n for side in sides):
         raise ValueError(f"representations must have the same rows, got {', '.join(str(len(side)) for side in sides)}")
-    hashes = [row_hashes(side) for side in sides]
-    repeated = repeats(_joint_hashes(hashes))
-    repeated = repeated[np.any([side[repeated].any(axis=1) for side in sides], axis=0)]
-    windows = stretches(n)
-    rows = np.concatenate(windows)
-    discrete = any(_is_discrete(side[rows], one[rows]) for side, one in zip(sides, hashes, strict=True))
+    return find_dependence([CheckedRows(side) for side in sides])
+
+
+def find_dependence(sides: Sequence[CheckedRows], *, screened: bool = False) -> Dependence:
+    """Detect dependence between rows whose inner products others need as well.
+
+    What is `screened` skips what no sign can follow from: the other representations of one whose neighbours are not
+    close, and the duration of a memory that nobody saw. Signs are the same, numbers beside none are not.
+    """
+    n, windows, rows = sides[0].n_rows, sides[0].windows, sides[0].rows
+    repeated = repeats(_joint_hashes([one.hashes for one in sides]))
+    repeated = repeated[np.any([one.side[repeated].any(axis=1) for one in sides], axis=0)]
     if n < FEWEST_ROWS:
+        discrete = any(_is_discrete(one) for one in sides)
         return Dependence(n, 1.0, 0.5, 0.0, tuple(repeated.tolist()), (), len(rows), discrete)
-    grams = [_gram(side, rows) for side in sides]
-    squared = [_squared_distances(gram) for gram in grams]
-    neighbours = [_neighbours(one, windows) for one in squared]
-    p_value, closeness = max(neighbours)
-    near = rows[:0] if discrete else _find_near_repeats(squared, ~np.isin(rows, repeated))
+    p_value, closeness, alternation = _order_signs(sides, windows, screened=screened)
+    lasting = not screened or p_value <= LEVEL
+    near = find_near_repeats([one.gram for one in sides], ~np.isin(rows, repeated))
+    # Only of rows that repeat it matters whether they take few values.
+    discrete = bool(not screened or len(near) or len(repeated)) and any(_is_discrete(one) for one in sides)
+    near = near[:0] if discrete else near
     return Dependence(
         n,
         p_value,
         closeness,
-        _memory(grams, windows),
+        _memory([one.gram for one in sides], windows) if lasting else 0.0,
         tuple(repeated.tolist()),
         tuple(rows[near].tolist()),
         len(rows),
         discrete,
-        min(_persistence(_gram(side, _spread(n))) for side in sides),
-        find_period(*sides),
-        max(_alternation(one, p_near, windows) for one, (p_near, _) in zip(squared, neighbours, strict=True)),
+        min(_persistence(one) for one in sides) if lasting else 0.0,
+        find_period(*(one.side for one in sides)),
+        alternation,
     )
+
+
+def _order_signs(sides: Sequence[CheckedRows], windows: list[Index], *, screened: bool) -> tuple[float, float, float]:
+    """p-value and mean rank of the distances between neighbours, and p-value of an alternation; the weakest sides'."""
+    near, alternations = [], []
+    for one in sides:
+        near.append(_neighbours(one.squared, windows))
+        alternations.append(_alternation(one.squared, near[-1][0], windows))
+        if screened and min(near[-1][0], alternations[-1]) > LEVEL:
+            break
+    return *max(near), max(alternations)
 
 
 def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> float:
@@ -161,12 +178,14 @@ def _spread(n: int) -> Index:
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
-def _persistence(gram: Matrix) -> float:
+def _persistence(one: CheckedRows) -> float:
     """Autocorrelation at lags of an eighth to a quarter of the rows, times the effective number of rows.
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
     """
-    n, squared = len(gram), gram @ gram
+    spread = _spread(one.n_rows)
+    gram = one.gram if len(spread) == one.n_rows else _gram(one.side, spread)
+    n, squared = len(gram), gram @ gram.T
     power = float(np.trace(squared)) / n
     if not power > 0:
         return 0.0
@@ -186,37 +205,22 @@ def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return found
 
 
-def _is_discrete(side: NDArray[Any], hashes: NDArray[np.uint64]) -> bool:
+def _is_discrete(one: CheckedRows) -> bool:
+    side, rows, hashes = one.side, one.rows, one.hashes[one.rows]
     n_different = len(np.unique(hashes))
     columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))
-    n_values = np.median([len(np.unique(side[:, column])) for column in columns])
+    values = np.array(side[np.ix_(rows, columns)].T, order="C")
+    values.sort(axis=1)
+    n_values = np.median(1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1))
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)
-
-
-def stretches(n: int, length: int = _WINDOW) -> list[Index]:
-    """Four evenly spaced stretches of consecutive rows; all rows if there are no more."""
-    if n <= _WINDOWS * length:
-        return [np.arange(n)]
-    starts = np.linspace(0, n - length, _WINDOWS).astype(np.intp)
-    return [np.arange(start, start + length) for start in starts]
 
 
 def _gram(side: NDArray[Any], rows: Index) -> Matrix:
     X = np.asarray(side[rows], dtype=np.float64)
     # Squares of large numbers must stay within range.
-    X = X / _largest(X)
+    X = X / largest(X)
     X -= X.mean(axis=0)
     found: Matrix = X @ X.T
-    return found
-
-
-def _largest(X: Matrix) -> float:
-    return max(float(X.max(initial=0.0)), -float(X.min(initial=0.0))) or 1.0
-
-
-def _squared_distances(gram: Matrix) -> Matrix:
-    lengths = np.diagonal(gram)
-    found: Matrix = np.maximum(lengths[:, None] + lengths - 2 * gram, 0.0)
     return found
 
 
@@ -228,14 +232,21 @@ def _alternation(squared: Matrix, p_near: float, windows: list[Index]) -> float:
 
 def _neighbours(squared: Matrix, windows: list[Index], lag: int = 1) -> tuple[float, float]:
     """p-value and mean rank of the distances between neighbours, or of rows at a given lag."""
-    rng = np.random.default_rng(0)
-    n = len(squared)
-    first, second = pairs_of_places(windows, lag)
-    ranked = np.sort(squared[tuple(_different(n, _N_RANKED, rng))])
-    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
-    ranks = _ranks(squared[orders[:, first], orders[:, second]], ranked).mean(axis=1)
+    places, ranked = _shuffled_neighbours(tuple(len(window) for window in windows), lag)
+    distances = squared.ravel()
+    ranks = _ranks(distances[places], np.sort(distances[ranked])).mean(axis=1)
     # Distances that are all alike have the mean rank.
     return _closer(ranks), float(ranks[0]) if ranks[1:].std() > 1e-9 else 0.5
+
+
+@lru_cache(maxsize=4)
+def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Index]:
+    """Where a matrix of pairs of rows holds neighbours, in the given and in random orders, and random pairs."""
+    rng, n = np.random.default_rng(0), sum(lengths)
+    first, second = pairs_of_places([np.arange(length) for length in lengths], lag)
+    ranked = np.ravel_multi_index(_different(n, _N_RANKED, rng), (n, n))
+    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
+    return np.ravel_multi_index((orders[:, first], orders[:, second]), (n, n)), ranked
 
 
 def pairs_of_places(windows: list[Index], lag: int = 1) -> tuple[Index, Index]:
@@ -254,7 +265,7 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     """Share of the ranked values that are smaller; ties count half."""
     levels, counts = np.unique(ranked, return_counts=True)
     below = np.append(0, np.cumsum(counts))
-    place = np.searchsorted(levels, values)
+    place = places_among(levels, values)
     found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return found
 
@@ -285,23 +296,3 @@ def _autocorrelation(gram: Matrix, lag: int, ends: Index) -> float:
     parts = [(power[start:stop].mean(), products[start : stop - lag].mean()) for start, stop in pairwise(ends)]
     own, with_later = np.mean(parts, axis=0)
     return float(with_later / own)
-
-
-def _find_near_repeats(squared: list[Matrix], kept: NDArray[np.bool_]) -> Index:
-    """Rows whose nearest row is much closer than the second, given the dimension of the data.
-
-    Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
-    (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.
-    """
-    places = np.flatnonzero(kept)
-    if len(places) < FEWEST_ROWS:
-        return places[:0]
-    total = np.zeros((len(places), len(places)))
-    for one in squared:
-        part = one[np.ix_(places, places)]
-        total += part / (np.median(part) or 1.0)
-    np.fill_diagonal(total, np.inf)
-    # Squared distances below this are rounding of the Gram matrix.
-    nearest = np.log(np.maximum(np.partition(total, (0, 1, 2), axis=1)[:, :3], 1e-13)) / 2
-    limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)
-    return places[nearest[:, 1] - nearest[:, 0] > limit] if limit > 0 else places[:0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.nulls.checked_rows import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3
@@ -20,6 +21,8 @@ _PARTS = 8
 _AGREEMENT = 0.8
 _SHARE = 0.08
 """Share of the variance at one frequency above which a period matters."""
+_LEAST = 1e-280
+"""Largest number below which others may have lost digits."""
 _PADDING = 16
 """Oversampling of frequencies, because a phase must hold over the whole series."""
 
@@ -46,9 +49,13 @@ def find_period(*representations: NDArray[Any]) -> float:
     n = min(_MOST_ROWS, *(len(side) for side in representations))
     if n < _PARTS * 2:
         return 0.0
-    found = [_frequency(_standardise(side[:n])) for side in representations]
+    found = []
+    for side in representations:
+        found.append(_frequency(_standardise(side[:n])))
+        if not found[-1] > 0:
+            return 0.0
     apart = max(found) - min(found)
-    return 1.0 / float(np.mean(found)) if min(found) > 0 and apart <= 1 / n else 0.0
+    return 1.0 / float(np.mean(found)) if apart <= 1 / n else 0.0
 
 
 def _frequency(rows: Matrix) -> float:
@@ -90,12 +97,22 @@ def _phase_agreement(rows: Matrix, frequency: float) -> float:
     return float(products[np.triu_indices(_PARTS, 1)].mean()) / length if length > 0 else 1.0
 
 
+def _columns(given: Matrix) -> Matrix:
+    """The features, or random combinations of many, which hold the same share of a wave."""
+    d = given.shape[1]
+    if d <= _MOST_COLUMNS:
+        return given.copy()
+    weights = np.random.default_rng(0).standard_normal((d, _MOST_COLUMNS))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = given @ weights
+    # Only sums that leave the range of numbers need a unit before they are made.
+    return rows if _LEAST < largest(rows) < np.inf else np.asarray(given / largest(given) @ weights)
+
+
 def _standardise(side: NDArray[Any]) -> Matrix:
     given: Matrix = np.asarray(side, dtype=np.float64).reshape(len(side), -1)
-    rows: Matrix = given / (max(float(given.max(initial=0.0)), -float(given.min(initial=0.0))) or 1.0)
-    if rows.shape[1] > _MOST_COLUMNS:
-        # Random combinations of features hold the same share of a wave as the features do.
-        rows = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], _MOST_COLUMNS))
+    rows = _columns(given)
+    rows /= largest(rows)
     time = np.arange(len(rows)) - (len(rows) - 1) / 2
     rows -= rows.mean(axis=0)
     # A trend would leak into all frequencies.

@@ -187,8 +187,15 @@ def spread(array: Any) -> float:
 def column_medians(rows: Any) -> Any:
     """Median of each column of finite numbers, without NumPy's slow check for NaN."""
     low, high = (rows.shape[0] - 1) // 2, rows.shape[0] // 2
-    ordered = np.partition(rows, (low, high), axis=0) if is_numpy(rows) else namespace(rows).sort(rows, axis=0)
-    return (ordered[low, :] + ordered[high, :]) / 2
+    if not is_numpy(rows):
+        ordered = namespace(rows).sort(rows, axis=0)
+        return (ordered[low, :] + ordered[high, :]) / 2
+    # Columns that lie in one piece, and one place of the order instead of two, are several times faster.
+    columns = np.array(rows.T, order="C")
+    columns.partition(high, axis=1)
+    upper = columns[:, high]
+    lower = upper if low == high else columns[:, :high].max(axis=1)
+    return (lower + upper) / 2
 
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:

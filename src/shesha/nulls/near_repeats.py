@@ -1,0 +1,62 @@
+"""Rows that nearly repeat another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+
+from shesha.nulls.checked_rows import FEWEST_ROWS
+from shesha.support.types import Index, Mask, Matrix
+
+_CHANCE = 1e-4
+"""Expected number of false near repeats."""
+_ROUNDING = 64 * float(np.finfo(float).eps)
+"""Rounding of a squared distance in units of the squared lengths it is the difference of."""
+_EVERY = 8
+"""One row of so many is enough to say how far rows are apart."""
+
+
+def find_near_repeats(grams: Sequence[Matrix], kept: Mask) -> Index:
+    """Rows whose nearest row is far nearer than the second, compared with the dimension of the data.
+
+    Where rows lie evenly in k dimensions, the logarithm of the ratio of both distances is exponential with rate k
+    (Facco et al. 2017), that of the third and the second with rate 2 k; its median tells k, twins or not.
+    """
+    places = np.flatnonzero(kept)
+    if len(places) < FEWEST_ROWS:
+        return places[:0]
+    total = np.zeros((len(places), len(places)))
+    for one in grams:
+        part = one if kept.all() else one[np.ix_(places, places)]
+        total += part * (1 / (_middle_distance(part) or 1.0))
+    # In place, since new memory for millions of numbers takes longer than their sum.
+    lengths = np.diagonal(total).copy()
+    total *= -2
+    total += lengths
+    total += lengths[:, None]
+    np.fill_diagonal(total, np.inf)
+    # Squared distances below this are rounding of the Gram matrix, more of it where one far row moves the mean.
+    rounding = np.maximum(1e-13, _ROUNDING * lengths)[:, None]
+    nearest = np.log(np.maximum(_three_smallest(total), rounding)) / 2
+    limit = 2 * float(np.median(nearest[:, 2] - nearest[:, 1])) / log(2) * log(len(places) / _CHANCE)
+    return places[nearest[:, 1] - nearest[:, 0] > limit] if limit > 0 else places[:0]
+
+
+def _middle_distance(gram: Matrix) -> float:
+    """Median squared distance of some rows from all; of an even number, the upper one."""
+    lengths = np.diagonal(gram)
+    squared = lengths[::_EVERY, None] + lengths - 2 * gram[::_EVERY]
+    half = squared.size // 2
+    return float(np.partition(squared, half, axis=None)[half])
+
+
+def _three_smallest(matrix: Matrix) -> Matrix:
+    """The three smallest numbers of each row; the matrix is used up."""
+    found, rows = np.empty((len(matrix), 3)), np.arange(len(matrix))
+    for place in range(3):
+        smallest = matrix.argmin(axis=1)
+        found[:, place] = matrix[rows, smallest]
+        matrix[rows, smallest] = np.inf
+    return found
