@@ -10,8 +10,8 @@ from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
 from shesha import CalibrationWarning, Rdm, RowNamesWarning, calibrate, chance, compare, estimate
+from shesha.kernels.splines import natural_spline
 from shesha.views import Adjusted, Covariates, RankedRdm, Representation
-from shesha.views._splines import natural_spline
 
 N, D = 30, 6
 LABELS = np.repeat(list("abc"), N // 3)

@@ -71,8 +71,8 @@ def calibrate(
         be; `shesha.nulls.equal_groups` makes them so.
     within : array of shape (n_samples,), optional
         A covariate that both depend on (depth, length, norm). Rows are permuted within its strata only: labels are
-        strata as they are, and numbers are cut into strata of three to ten rows. What it does inside a stratum counts
-        as a relation: `covariates` takes it out.
+        strata as they are, and numbers are cut into strata of up to ten rows, fewer where rows lie far apart. What it
+        does inside a stratum counts as a relation, with a warning where that is much: `covariates` takes it out.
     shift : bool
         Rows are a series (each block one of its own): circular shifts are drawn. Where there
         are no more than K shifts, each is taken once, and p is exact.

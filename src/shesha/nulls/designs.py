@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.nulls.covariate_strata import cut_into_strata
 from shesha.nulls.exchange import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 
 STRATUM = 10
-"""Smallest and largest number of rows of a stratum of a covariate; differences within larger strata appear as
-relations."""
+"""Most rows of a stratum of a covariate; differences within larger strata appear as relations."""
 
 
 def exchange(
@@ -40,10 +40,11 @@ def exchange(
         other's place: any other exchange would match the rows of one group with those of several, which is not how
         the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
     within : array of shape (n,), optional
-        A covariate that both sides depend on (norm, depth, length): numbers are cut at their quantiles into strata of
-        three rows (few rows) to ten (1,600 and more), text and numbers of fewer values than that makes are strata as
-        they are; rows never leave their stratum. It holds as far as the covariate does not matter within a stratum:
-        where it does, `covariates=` takes it out.
+        A covariate that both sides depend on (norm, depth, length); rows never leave their stratum. Text and numbers
+        of few values are strata as they are. Numbers of many values are cut into strata of up to ten neighbouring
+        values (within each block; whole `groups` of one value count as one), so narrow that what a number does
+        inside them stays small beside the null. Rows without a near neighbour are not permuted. For strong effects
+        in few rows `covariates=` has more power.
     shift : bool
         Rows are a series, each block one of its own: it is permuted by circular shifts of 0 to n - 1 rows. For
         series that are stationary and much longer than their memory.
@@ -76,7 +77,7 @@ def exchange(
     _require_compatible(
         {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
     )
-    block = _block_codes(n, blocks, within)
+    block = _block_codes(n, blocks, within, groups)
     named = [text for text, given in (("within blocks", blocks), ("within strata", within)) if given is not None]
     if shift:
         return Exchange(n, block, shift=True, named=("circular shifts", *named))
@@ -96,9 +97,8 @@ def match_by_quantity(
 ) -> Exchange:
     """Design in which rows are permuted among rows with similar values of a quantity.
 
-    Strata hold three rows where there are few and up to ten where there are many: finer ones than those of `within`,
-    which a score that depends on the quantity as strongly as stability does on the scale of rows needs. The share of
-    it that a stratum leaves falls with the square of the stratum, the spread of a null only with the number of rows.
+    Strata hold three rows where there are few and up to ten where there are many: the share of the quantity that a
+    stratum leaves falls with the square of the stratum, the spread of a null only with the number of rows.
 
     Parameters
     ----------
@@ -185,12 +185,12 @@ def _require_compatible(given: dict[str, bool]) -> None:
             raise ValueError(f"{alone} must be used alone or with blocks, got {' and '.join(others)} as well")
 
 
-def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None) -> Index:
+def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None) -> Index:
     """Return one code per row: rows of one block and of one stratum share it."""
     block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
     if within is None:
         return block
-    return _cross_codes(block, _strata(within, n))
+    return _cross_codes(block, _strata(within, block, groups))
 
 
 def _cross_codes(block: Index, stratum: Index) -> Index:
@@ -199,16 +199,30 @@ def _cross_codes(block: Index, stratum: Index) -> Index:
     return found
 
 
-def _strata(within: ArrayLike, n: int) -> Index:
-    """Divide numbers with many values at quantiles; equal values stay together."""
+def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
+    """Cut numbers of many values into strata of similar ones, in each block; equal values stay together."""
+    n = len(block)
     codes, values = check.labels(within, n, "within", min_classes=1)
-    n_strata = max(2, n // rows_of_a_stratum(n))
-    if values.dtype.kind not in "iuf" or len(values) <= n_strata:
+    unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
+    n_units = int(unit.max()) + 1
+    if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
         return codes
-    covariate = np.asarray(to_host(within), dtype=np.float64)
-    edges = np.quantile(covariate, np.arange(1, n_strata) / n_strata)
-    found: Index = np.searchsorted(edges, covariate, side="right").astype(np.intp)
+    number = np.asarray(to_host(within), dtype=np.float64)
+    found = np.zeros(n, dtype=np.intp)
+    for code in np.unique(block):
+        rows = np.flatnonzero(block == code)
+        _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
+        own = number[rows[first]]
+        if np.ptp(own) > 0:
+            found[rows] = cut_into_strata(own)[place]
     return found
+
+
+def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
+    """Groups whose rows share one value of the covariate, which are units; otherwise rows are."""
+    group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
+    same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
+    return group if same else np.arange(len(codes))
 
 
 def _stretches(block: Index, length: int) -> Index:

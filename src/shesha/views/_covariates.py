@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.precision import length_unit
+from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.designs import STRATUM
 from shesha.nulls.exchange import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
-from shesha.views._splines import MOST_TERMS, natural_spline
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
