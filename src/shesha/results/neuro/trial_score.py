@@ -13,7 +13,8 @@ from shesha.results.null_summary import NAN, NullSummary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+"""Which side of chance a score must be on, by what is closer."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class TrialScore(NullSummary):
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
         if self.has_null:
-            lines[0] += f", {'' if self.significant else 'not '}{_SIDES[self.closer]} chance"
+            lines[0] += f", {'' if self.significant else 'not '}{SIDES[self.closer]} chance"
             lines.append(
                 f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
                 f"({self.n_permutations} {_score_sentence(self)})"

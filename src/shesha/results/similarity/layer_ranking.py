@@ -113,13 +113,13 @@ class LayerRanking(Result):
 
         series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))
         names = [one.name for one in self.layers]
-        ax = intervals(names, {_BY[self.by]: series}, label=_BY[self.by], ax=ax)
+        ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
         chance_band(ax, [one.chance for one in self.layers], self.null, self.best.threshold)
         return ax
 
     def __str__(self) -> str:
         """Print the layers, best first."""
-        rows = [["", _BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
+        rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
         for one in self.layers_best_first:
             interval = f"{one.ci_low:.3f} to {one.ci_high:.3f}"
             p_values = [f"{one.p_value:.2g}", f"{one.p_best:.2g}"]
@@ -129,7 +129,7 @@ class LayerRanking(Result):
         beyond = "above" if self.significant else "not above"
         return "\n".join(
             [
-                f"Layers by {_BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
+                f"Layers by {BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
                 *columns(rows, "<>>>>>>>"),
                 f"best: {self.winner}, {beyond} the best of {len(self.layers)} layers under shuffled labels "
                 f"({self.best.null_mean:.3f} on average, threshold {self.best.threshold:.3f}, "
@@ -140,4 +140,5 @@ class LayerRanking(Result):
         )
 
 
-_BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
+BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
+"""What layers are ranked by, in words."""
