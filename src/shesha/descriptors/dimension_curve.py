@@ -43,6 +43,14 @@ class DimensionCurve(Result):
     """Rows left out because they repeat another."""
     n_splits: int
 
+    @property
+    def headline(self) -> str:
+        """The dimension at the smallest scale and at the largest."""
+        first, last = self.dimensions[0], self.dimensions[-1]
+        return (
+            f"Dimension {first:.2f} among the nearest rows, {last:.2f} at the largest scale ({len(self.ranks)} scales)."
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per scale."""
         import pandas as pd

@@ -41,10 +41,12 @@ def _table(result: CoherenceTable) -> str:
         ],
         "more groups",
     )
+    unsure = sum(one.unbiased_ci_low <= 0 for one in above)
+    doubt = f"; the intervals of {unsure} of these hold 0" if unsure else ""
     which = "" if above or not told else "closest: "
     alpha = tested[0].alpha if tested else 0.05
     return (
         f"{len(above)} of {say.count(len(result.groups), 'group')} moved together above chance at {alpha:g} by the "
         f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls ({which}{told or 'no chance level'}; "
-        f"{result.n_draws:,} null groups of {result.exchanged}, p corrected by Benjamini and Hochberg)"
+        f"{result.n_draws:,} null groups of {result.exchanged}, p corrected by Benjamini and Hochberg){doubt}"
     )

@@ -11,6 +11,7 @@ from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NAN, NullSummary
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
@@ -105,6 +106,14 @@ class Tertiles(Result):
     def gradual(self) -> bool:
         """Whether the difference between both steps is within chance."""
         return not self.difference.significant
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per step, and one of their difference."""
+        import pandas as pd
+
+        columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
+        parts = (self.early_middle, self.middle_late, self.difference)
+        return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in parts])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
