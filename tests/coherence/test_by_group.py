@@ -1,5 +1,6 @@
 """Coherence by group: its numbers, its chance, its intervals, and what it refuses."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -286,12 +287,33 @@ def test_differences_of_a_group_turn_together():
 
 def test_results_survive_json_and_print():
     X, labels = cells()
-    table = coherence_by_group(X, labels, "control", n_draws=19)
+    table = coherence_by_group(X, labels, "control", n_draws=59)
     assert CoherenceTable.from_dict(table.to_dict()).to_dict() == table.to_dict()
     frame = table.to_frame()
-    assert list(frame.columns[:4]) == ["n", "coherence", "ci_low", "ci_high"]
+    assert list(frame.columns[:6]) == ["n", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "p_adj", "verdict"]
     assert frame.index[0] == "g0"
-    assert max(map(len, str(table).splitlines()[1:4])) <= 80
+    assert max(map(len, str(table).splitlines())) <= 80
+    said = "1 of 2 groups move together, above chance at 0.05 corrected for their number: g0."
+    assert table.headline == said
+    assert " ".join(str(table).split()).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("p_adjusted", "low", "verdict"),
+    [
+        (0.2, 0.1, "not above chance"),
+        (0.01, -0.01, "doubtful: interval holds 0"),
+        (0.01, 0.01, "moves together"),
+        (0.05, 0.01, "moves together"),
+        (float("nan"), 0.01, "not above chance"),
+    ],
+)
+def test_a_verdict_follows_from_corrected_p_and_interval(p_adjusted, low, verdict):
+    X, labels = cells()
+    one = coherence_by_group(X, labels, "control", n_draws=19)["g1"]
+    found = replace(one, p_value=0.3, p_adjusted=p_adjusted, unbiased_ci_low=low)
+    assert found.verdict == verdict
+    assert replace(found, p_value=float("nan")).verdict == "not tested"
 
 
 def test_draws_are_the_same_again_and_do_not_depend_on_threads(monkeypatch):

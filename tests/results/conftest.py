@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -144,9 +146,27 @@ _PLAIN: dict[Any, Any] = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run every test that asks for a `kind` of results with each of them."""
+    """Run tests that ask for a `kind` of results with each class, and for a `real_kind` with each result of a call."""
+    if "real_kind" in metafunc.fixturenames:
+        metafunc.parametrize("real_kind", REAL.KINDS)
     if "kind" in metafunc.fixturenames:
         metafunc.parametrize("kind", every_class(), ids=name_of)
+
+
+def _load_real_results() -> Any:
+    spec = spec_from_file_location("real_results", Path(__file__).with_name("real_results.py"))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REAL = _load_real_results()
+
+
+@pytest.fixture(name="real_result")
+def make_real_result() -> Any:
+    return REAL.real_result
 
 
 @pytest.fixture(name="sample")

@@ -128,7 +128,7 @@ def test_the_page_of_layers_says_what_the_measure_looks_at():
         (lambda x, y: float(x[0] @ y[0]), "Higher is closer."),
     ):
         page = shesha.calibrate_layers(list(X), list(X[:2]), measure, n_permutations=19, seed=0).page()
-        assert page.sections[-1].parts[-1].says == said
+        assert page.sections[-2].parts[-1].says == said
 
 
 def test_numbers_of_a_column_have_as_many_decimals_unless_that_takes_digits_away():

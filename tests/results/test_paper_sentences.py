@@ -1,13 +1,200 @@
 """Sentences for a paper: their numbers are those of the result, and the verdict follows from p."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import shesha
-from shesha.results.paper_sentences import _number, _p
+from shesha.results.paper_sentences import has_sentence
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?(?![\w.]*\d)")
+SECTION = re.compile(r"section [\d.]+")
+WITHOUT = {"RowMap"}
+"""Pictures have no number to report."""
+
+
+def three(value):
+    """Write a number as sentences do, by a rule of its own: two digits below 0.01, three above."""
+    return "0" if value == 0 else f"{value:.{2 if abs(value) < 0.01 else 3}g}"
+
+
+def p(value):
+    return f"p = {value:.2g}" if value < 0.1 else f"p = {value:.2f}"
+
+
+def ends(low, high, share="95 % "):
+    return f"({share}interval {three(low)} to {three(high)})"
+
+
+def null(one, name="null"):
+    return f"({p(one.p_value)}, {name} mean {three(one.null_mean)}, sd {three(one.null_sd)}, "
+
+
+def numbers_in(plain):
+    """All numbers of a result, at any depth."""
+    if isinstance(plain, dict):
+        for value in plain.values():
+            yield from numbers_in(value)
+    elif isinstance(plain, list | tuple):
+        for value in plain:
+            yield from numbers_in(value)
+    elif isinstance(plain, int | float) and not isinstance(plain, bool):
+        yield float(plain)
+
+
+def test_every_whole_result_has_a_sentence(real_kind, real_result):
+    assert has_sentence(real_result(real_kind)) == (real_kind not in WITHOUT)
+
+
+def test_every_number_of_a_sentence_is_one_of_the_result(real_kind, real_result):
+    if real_kind in WITHOUT:
+        pytest.skip("has no sentence")
+    found = real_result(real_kind)
+    said = found.sentence()
+    assert said.endswith(f" ({shesha.DISTRIBUTION} {shesha.__version__}).")
+    assert said.count("(") == said.count(")")
+    assert "nan" not in said
+    # Levels that no field names, and sections of sources, are 0.05 and numbers of their own.
+    known = [0.05, *(one for one in numbers_in(found.to_dict()) if one == one)]
+    if real_kind.startswith("PairwiseComparison"):
+        # The mean chance level of a measure is the one number that no field has.
+        scores = [one.score for one in found.scores]
+        known += [np.mean([one.null_mean for one in scores if one.measure == name]) for name in found.measures]
+    for text in NUMBER.findall(SECTION.sub("", said.removesuffix(f"{shesha.__version__})."))):
+        digits = len(text.partition(".")[2].partition("e")[0])
+        scale = 10.0 ** int(text.partition("e")[2] or 0)
+        assert min(abs(float(text) - one) for one in known) <= 0.5000001 * 10.0**-digits * scale, text
+
+
+def test_pages_and_full_texts_end_with_the_sentence(real_kind, real_result):
+    if real_kind in WITHOUT:
+        pytest.skip("has no sentence")
+    found = real_result(real_kind)
+    section = found.page().sections[-1]
+    assert section.title == "Sentence for a paper"
+    assert section.parts[0].text == found.sentence()
+    told = " ".join(found.full_text().split())
+    assert told.endswith(f"Sentence for a paper {' '.join(found.sentence().split())}")
+
+
+EXPECTED = {
+    "Audit": lambda one: [
+        f"{part.name}, {three(part.feature_split.value)} {ends(part.feature_split.low, part.feature_split.high)} over "
+        f"40 rows, above chance at 0.05 {null(part.chances['feature_split'])}39 permutations of all rows)"
+        for part in one
+    ],
+    "Calibrated": lambda one: [
+        f"was {three(one.observed)} over 40 rows, above chance at 0.05 {null(one)}39 permutations of all rows; "
+        f"calibrated score {three(one.score)})",
+        "CKA (Kornblith et al. 2019)",
+    ],
+    "CalibratedLayers": lambda one: [
+        f"over 4 x 2 layers: the closest pair was {three(one.observed)} over 40 rows, above chance",
+        null(one, "null of the same aggregate:"),
+        f"calibrated score {three(one.score)}",
+        "the closest layers were " + " and ".join(one.best),
+    ],
+    "CalibratedMany": lambda one: [
+        f"{name} {three(each.observed)} (chance {three(each.null_mean)}, {p(corrected)})"
+        for name, each, corrected in zip(one.pairs, one.results, one.corrected_p_values, strict=True)
+    ],
+    "Chance": lambda one: [
+        f"Feature split (Raju 2026, section 3.2) was {three(one.observed)} over 40 rows, above chance",
+        null(one),
+    ],
+    "Coherence": lambda one: [
+        f"of {three(one.unbiased)} {ends(one.unbiased_ci_low, one.unbiased_ci_high)} against 70 controls",
+        f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
+    ],
+    "CoherenceTable": lambda one: [
+        "1 of 3 groups moved together",
+        f"moved {three(one['moved'].unbiased)} {ends(one['moved'].unbiased_ci_low, one['moved'].unbiased_ci_high)}",
+        f"over 20 rows, {p(one['moved'].p_adjusted)}",
+    ],
+    "Comparison": lambda one: [
+        f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
+        f"corrected {p(each.corrected_p_value)}"
+        for each in (one["unbiased CKA"], one["RSA"])
+    ],
+    "Comparison, held out": lambda one: [
+        f"{three(one['LinReg'].value)}, held out {three(one['LinReg'].held_out)} (4 folds)"
+    ],
+    "Consensus": lambda one: ["none lay apart", f"was nearest ({three(one.members[0].distance)})", three(one.spread)],
+    "DriftPath": lambda one: [f"largest at fourth: {three(max(one.from_first[1:]))}"],
+    "DriftVerdict": lambda one: [
+        f"was {three(one.scores[0].drift)}, beyond what unchanged encodings give at 0.05 (mean "
+        f"{three(one.scores[0].unchanged)}, threshold {three(one.scores[0].threshold)}, {p(one.scores[0].p_value)}, 19 "
+        "re-encodings): the geometry changed"
+    ],
+    "Estimate": lambda one: [f"was {three(one.value)} {ends(one.low, one.high)} over 40 rows and 8 features"],
+    "LayerComparison": lambda one: [
+        f"{one.best.first} and {one.best.second} were closest",
+        three(one.best.score.value),
+    ],
+    "LayerRanking": lambda one: [
+        f"{one.winner} had the largest max drop: {three(one[one.winner].value)} "
+        f"{ends(one[one.winner].ci_low, one[one.winner].ci_high)}",
+        null(one.best, "null of the best layer:"),
+    ],
+    "ModelRanking": lambda one: [
+        *(f"{each.name} {three(each.value)} {ends(each.low, each.high)}" for each in one),
+        f"noise ceiling {three(one.ceiling_lower)} to {three(one.ceiling_upper)}",
+        "2 subjects of 40 rows",
+    ],
+    "NoiseCeiling": lambda one: [
+        f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
+    ],
+    "OverTime": lambda one: [f"was {three(one.observed)} (at 0 and 0) over 72 trials of 30 neurons"],
+    "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
+    "PartialCorrelations": lambda one: [
+        f"a {three(one['a'].raw)} {ends(one['a'].raw_low, one['a'].raw_high)}, {p(one['a'].raw_p)}, partial "
+        f"{three(one['a'].partial)}, {p(one['a'].partial_p)}"
+    ],
+    "SessionDrift": lambda one: [
+        f"{part.name.replace('_', ' ')} {three(part.between)} against {three(part.within)} within (chance "
+        f"{three(part.null_mean)}, {p(part.p_value)})"
+        for part in one.pairs[0]
+    ],
+    "SessionTable": lambda one: [
+        f"{each.name} {three(each.means['trial_split'].mean)} ("
+        f"95 % interval {three(each.means['trial_split'].low)} to {three(each.means['trial_split'].high)}), chance "
+        f"{three(each.means['trial_split'].chance)}"
+        for each in one
+    ],
+    "Steerability": lambda one: [
+        f"{each.name} {three(each.value)} {ends(each.ci_low, each.ci_high)}, chance {three(each.null_mean)}, "
+        f"{p(each.p_value)}"
+        for each in one.scores
+    ],
+    "SteeringPredictors": lambda one: [
+        f"{each.name} {three(each.value)}, chance {three(each.null_mean)}, {p(each.p_value)}" for each in one.scores[:4]
+    ],
+    "StochasticShape": lambda one: [
+        f"was {three(one.corrected)}, corrected for few trials ({three(one.distance)} as it"
+    ],
+    "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
+    "TrialScore": lambda one: [f"was {three(one.observed)} over 72 trials of 30 neurons under 6 conditions", null(one)],
+    "TwoSample": lambda one: [
+        f"{three(one.statistic)}, null mean {three(one.null_mean)}, threshold {three(one.threshold)}"
+    ],
+    "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.observed)} over 40 rows", null(one)],
+    "WithinClasses": lambda one: [
+        f"{each.measure} {three(each.value)}, corrected {p(one.corrected[each.measure][name])}"
+        for name in one.classes
+        for each in one[name]
+    ],
+}
+
+
+@pytest.mark.parametrize("named", list(EXPECTED))
+def test_a_sentence_says_the_fields_that_matter(named, real_result):
+    found = real_result(named)
+    for part in EXPECTED[named](found):
+        assert part in found.sentence()
 
 
 @pytest.fixture(params=[0.0, 0.3, 2.0], ids=lambda strength: f"signal {strength}")
@@ -18,50 +205,50 @@ def pair(request):
 
 
 @pytest.mark.parametrize("measure", ["cka", "gulp", "mutual_knn(k=5)"])
-def test_a_calibrated_score_says_its_numbers_and_verdict(pair, measure):
+def test_the_verdict_follows_from_p(pair, measure):
     found = shesha.calibrate(*pair, measure, n_permutations=39)
-    said = found.sentence()
-    for number in (found.observed, found.null_mean, found.null_sd, found.score):
-        assert _number(number) in said
-    assert f"p = {_p(found.p_value)}," in said
-    assert ("not above chance" in said) != found.significant
-    assert f"calibrated score {_number(found.score)})" in said
-    # Without a best value there is nothing to rescale to.
-    assert f"excess over the threshold {_number(found.score)})" in replace(found, maximum=None).sentence()
-    assert "over 40 rows" in said
-    assert "39 permutations of all rows" in said
-    assert shesha.measures.get(measure).reference in said
-    assert said.endswith(f"({shesha.DISTRIBUTION} {shesha.__version__}).")
-    assert said.count("(") == said.count(")")
+    assert ("not above chance" in found.sentence()) != found.significant
+    assert shesha.measures.get(measure).reference in found.sentence()
 
 
-def test_an_estimate_and_an_audit_say_their_intervals(pair):
-    found = shesha.estimate(pair[0], n_bootstrap=19)
-    said = found.sentence()
-    assert f"{_number(found.value)} (95 % interval {_number(found.low)} to {_number(found.high)})" in said
-    audit = shesha.audit({"a": pair[0], "b": pair[1]}, n_bootstrap=19, n_permutations=19)
-    said = audit.sentence()
-    for one in audit:
-        split, chance = one.feature_split, one.chances["feature_split"]
-        assert f"{one.name}, {_number(split.value)}" in said
-        assert f"p = {_p(chance.p_value)}" in said
-    assert len(re.findall("19 permutations", said)) == 2
+def test_raw_values_have_no_p(real_result):
+    assert "p =" not in real_result("Comparison, raw").sentence()
+    assert "without a chance level" in real_result("PairwiseComparison, raw").sentence()
 
 
-def test_a_comparison_says_every_measure_and_its_p_where_it_has_one(pair):
-    plain = shesha.compare(*pair, ["cka", "rsa"])
-    assert "p =" not in plain.sentence()
-    found = shesha.compare(*pair, ["cka", "rsa"], calibrate=True, n_permutations=19)
-    for one in found:
-        assert f"{_number(one.value)}, chance {_number(one.null_mean)}, corrected p = {_p(one.corrected_p_value)}" in (
-            found.sentence()
-        )
+def test_designs_are_named_as_they_were_drawn(real_result):
+    found = real_result("Calibrated")
+    for exchanged, said in {
+        "circular shifts": "39 circular shifts;",
+        "within blocks": "39 permutations of rows within blocks;",
+        "whole groups": "39 permutations of whole groups;",
+    }.items():
+        assert said in replace(found, exchanged=exchanged).sentence()
 
 
-def test_what_could_not_be_estimated_says_why(pair):
+def test_long_lists_are_counted(real_result):
+    assert "37 more measures" in real_result("Comparison").sentence()
+    assert "10 more pairs" in real_result("CrossnobisPairs").sentence()
+
+
+def test_what_could_not_be_estimated_says_why(real_result):
     nothing = {"value": float("nan"), "reason": "no pairs are left"}
-    said = replace(shesha.estimate(pair[0], n_bootstrap=0), **nothing).sentence()
+    said = replace(real_result("Estimate"), **nothing).sentence()
     assert said.startswith("Feature split (Raju 2026, section 3.2) could not be estimated: no pairs are left (")
-    found = shesha.calibrate(*pair, "cka", n_permutations=19)
-    said = replace(found, observed=float("nan"), reason="one row").sentence()
+    said = replace(real_result("Calibrated"), observed=float("nan"), reason="one row").sentence()
     assert said.startswith("CKA (Kornblith et al. 2019) could not be estimated: one row (")
+
+
+def test_a_part_of_a_result_has_none(real_result):
+    part = real_result("Comparison").scores[0]
+    with pytest.raises(ValueError, match="result must be a whole result to have a sentence, got Score, a part of one"):
+        part.sentence()
+    assert part.full_text() == str(part)
+
+
+def test_a_result_from_a_file_names_its_source_in_a_fresh_process(tmp_path, real_result):
+    found = real_result("Calibrated")
+    path = found.save(tmp_path / "one.json")
+    code = f"import shesha; print(shesha.load({str(path)!r}).sentence())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == found.sentence()

@@ -123,7 +123,7 @@ def test_rows_with_names_are_matched_by_them():
 def test_a_ranking_prints_converts_and_draws():
     layers, y = network()
     found = rank_layers(layers, y, **OPTIONS)
-    assert "best: layer" in str(found)
+    assert str(found).startswith("Best layer: layer")
     assert "of 4 layers under shuffled labels" in str(found)
     assert list(found.to_frame()["rank"]) == [1, 2, 3, 4]
     assert type(found).from_dict(found.to_dict()) == found

@@ -30,7 +30,7 @@ from shesha.benchmark.store_results import (
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tests import Cast
 from shesha.inputs import validation as check
-from shesha.results.base import replace_non_json
+from shesha.results.plain_values import replace_non_json
 from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import write_text
 

@@ -132,9 +132,11 @@ def coherence_test(
     Returns
     -------
     DataFrame
-        By perturbation: n, coherence, ci_low, ci_high, chance, p, p_adj (Benjamini and Hochberg), calibrated (0 at the
-        threshold of chance), unbiased with its interval, chance and p, magnitude, unbiased_magnitude, spread, snr, and
-        the reason where there is no chance level. `attrs` holds what was left out and how it was made.
+        By perturbation, what to read first: n, unbiased with its interval, p_adj (Benjamini and Hochberg) and the
+        verdict in words ('moves together', 'not above chance', 'doubtful: interval holds 0'). Then coherence,
+        ci_low, ci_high, chance, p, calibrated (0 at the threshold of chance), chance and p of unbiased, magnitude,
+        unbiased_magnitude, spread, snr, and the reason where there is no chance level. `attrs` holds what was left
+        out and how it was made.
 
     Examples
     --------

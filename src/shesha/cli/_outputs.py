@@ -75,6 +75,7 @@ class Outputs:
         row_map: Callable[[Mapping[str, str]], Page] | None = None,
         data: str = "",
         model: str = "",
+        brief: bool = False,
     ) -> None:
         """Print a result, and write the requested files.
 
@@ -92,16 +93,22 @@ class Outputs:
             Returns the page with a map of the rows, for commands that have one.
         data, model : str, optional
             What a card calls them.
+        brief : bool
+            Whether the sentence for a paper is left to the page.
 
         Raises
         ------
         typer.Exit
             The work was interrupted: what was found until then is written, and the status says so.
         """
+        from shesha.report import as_text
+        from shesha.results.paper_sentences import sentence_sections
+
         plot, card = self.plot, self.card
         numbers = found.to_dict() if content is None else content
         if str(self.json) != "-":
-            say(str(found) if report is None else report)
+            text = str(found) if report is None else report
+            say(text if brief else "\n\n".join(filter(None, [text, as_text(sentence_sections(found))])))
         # The numbers come first, and each file fails alone: what took an hour must not be lost for a picture.
         failures = [
             *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
@@ -259,7 +266,7 @@ def as_json(content: dict[str, Any]) -> str:
     import json
 
     from shesha._version import __version__
-    from shesha.results.base import replace_non_json
+    from shesha.results.plain_values import replace_non_json
 
     return json.dumps(replace_non_json({"shesha": __version__, **content}), indent=2, allow_nan=False)
 

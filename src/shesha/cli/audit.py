@@ -232,6 +232,7 @@ def show(
         report=as_text(parts),
         content={**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
         data=data,
+        brief=not full,
     )
     unscored = [one.name for one in found.representations if one.reason or _lacks_stability(one)]
     if unscored:

@@ -114,6 +114,7 @@ def diff_command(
         replace(found, row_map=None),
         [first] if model else given,
         row_map=None if found.row_map is None else found.row_map.page,
+        brief=True,
     )
 
 

@@ -187,7 +187,7 @@ def check_command(
     verdict = found.check(rows, about=circumstances | _pairs(about))
     inputs = [source, *(one for one in _files_of(folder) if one.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
-    outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model)
+    outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
         with summary.open("a", encoding="utf-8") as file:
             file.write(markdown(verdict))
@@ -206,7 +206,7 @@ def update_command(
 
     outputs = _outputs.Outputs(json, inputs=(batch, *_files_of(folder)))
     verdict = DriftMonitor.load(folder).update(_read_matrix(batch, key))
-    outputs.write(verdict, [batch])
+    outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
 
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.report import columns
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result
+from shesha.results.paper_sentences import claim
+from shesha.results.sources import with_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +42,14 @@ class DimensionCurve(Result):
     n_repeated: int
     """Rows left out because they repeat another."""
     n_splits: int
+
+    @property
+    def headline(self) -> str:
+        """The dimension at the smallest scale and at the largest."""
+        first, last = self.dimensions[0], self.dimensions[-1]
+        return (
+            f"Dimension {first:.2f} among the nearest rows, {last:.2f} at the largest scale ({len(self.ranks)} scales)."
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per scale."""
@@ -78,3 +89,14 @@ class DimensionCurve(Result):
         left_out = f" ({self.n_repeated:,} rows that repeat another left out)" if self.n_repeated else ""
         head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
         return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
+
+
+@claim.register
+def _claim(result: DimensionCurve) -> str:
+    lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
+    told = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
+    return (
+        f"{with_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
+        f"{result.n_samples:,} rows was {say.listed(told, 'more scales')} (errors from "
+        f"{say.count(result.n_splits, 'random halving')})"
+    )

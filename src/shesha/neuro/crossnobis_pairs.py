@@ -16,7 +16,9 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.crossvalidated_distances import Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.report import columns
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result
+from shesha.results.paper_sentences import claim
 from shesha.support.progress import track
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Labels, Seed
@@ -74,6 +76,21 @@ class CrossnobisPairs(Result):
                 *([f"  {more} more pairs; `to_frame()` has all"] if more > 0 else []),
             ]
         )
+
+
+@claim.register
+def _claim(result: CrossnobisPairs) -> str:
+    lines = zip(result.first, result.second, result.distances, result.p_holm, strict=True)
+    ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
+    told = say.listed(
+        [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
+    )
+    n_apart = sum(p <= 0.05 for p in result.p_holm)
+    return (
+        f"{n_apart} of {say.count(len(result.first), 'pair')} of conditions differed at 0.05 by cross-validated "
+        f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {told} "
+        f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by Holm)"
+    )
 
 
 def crossnobis_test(

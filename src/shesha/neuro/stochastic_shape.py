@@ -13,7 +13,9 @@ from shesha.kernels.stochastic_shape import energy_distance, gaussian_distance
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
 from shesha.report import page_width, wrap
+from shesha.results import sentence_parts as say
 from shesha.results.base import Result
+from shesha.results.paper_sentences import claim
 from shesha.support.seeds import generator, number
 from shesha.support.types import Matrix, Seed
 
@@ -52,6 +54,18 @@ class StochasticShape(Result):
             f"each. Halves of the trials: {self.half_distance:.4g} between the recordings, {within}."
         )
         return "\n".join(wrap(text, page_width()))
+
+
+@claim.register
+def _claim(result: StochasticShape) -> str:
+    floors = " and ".join(map(say.format_number, (result.first_floor, result.second_floor)))
+    return (
+        f"The {result.kind} shape distance (Duong et al. 2023) between the two recordings was "
+        f"{say.format_number(result.corrected)}, corrected for few trials ({say.format_number(result.distance)} as it "
+        f"is), over {say.count(result.n_conditions, 'condition')} of at least {result.fewest_trials:,} trials; halves "
+        f"of the trials were {say.format_number(result.half_distance)} apart between the recordings, and {floors} "
+        f"within them ({say.count(result.n_splits, 'split')})"
+    )
 
 
 def stochastic_shape(

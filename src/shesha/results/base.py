@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from html import escape
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from shesha._version import __version__
-from shesha.report import Metric, Page, as_card, as_fragment, as_html, colour_report, use_colour
+from shesha.report import (
+    Metric,
+    Page,
+    as_card,
+    as_fragment,
+    as_html,
+    as_text,
+    colour_report,
+    use_colour,
+)
 from shesha.results.equality import fields_equal, hash_key, list_compared_fields
+from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json, restore
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ class Result:
         """Return plain values, ready for JSON."""
         # What results have in common is declared last, and read last.
         own = sorted(fields(self), key=lambda one: bool(one.kw_only))  # type: ignore[arg-type]
-        return {name: _as_plain_data(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
+        return {name: as_plain_data(getattr(self, name)) for name in (*(one.name for one in own), *self.aliases)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -62,13 +70,13 @@ class Result:
         plain : mapping of str to any
             Second names and what else is no field is passed over. Where JSON has null for a number, it is NaN.
         """
-        return cast(Self, _restore(cls, plain))
+        return cast(Self, restore(cls, plain))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table of one row."""
         import pandas as pd
 
-        return pd.DataFrame([{name: _cell(value) for name, value in self.to_dict().items()}])
+        return pd.DataFrame([{name: as_cell(value) for name, value in self.to_dict().items()}])
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the plain values as standard JSON for other programs, with null for missing numbers.
@@ -97,6 +105,24 @@ class Result:
         from shesha.results.json_files import save
 
         return save(self, path)
+
+    def sentence(self) -> str:
+        """Return a sentence for a paper: value, interval, chance, p, null, rows, source and version.
+
+        Raises
+        ------
+        ValueError
+            The result is a part of another, and that one has the sentence.
+        """
+        from shesha.results.paper_sentences import paper_sentence
+
+        return paper_sentence(self)
+
+    def full_text(self) -> str:
+        """Return what `print` shows, and the sentence for a paper where there is one."""
+        from shesha.results.paper_sentences import sentence_sections
+
+        return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
         """Write the result as a page in one file: the answer first, then every number.
@@ -129,8 +155,11 @@ class Result:
         about : mapping of str to str, optional
             What else to tell of what was run.
         """
+        from shesha.results.paper_sentences import sentence_sections
+
         found, told = self._page(), about or {}
-        return replace(found, ran=(*told.items(), *_unknown_data(told), *found.ran))
+        ran = (*told.items(), *_unknown_data(told), *found.ran)
+        return replace(found, sections=(*found.sections, *sentence_sections(self)), ran=ran)
 
     def save_card(
         self, path: str | os.PathLike[str], *, data: str, model: str = "", about: Mapping[str, str] | None = None
@@ -195,7 +224,7 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the answer, numbers and doubts in a notebook, or the text without Jinja2."""
         try:
-            return as_fragment(_first_screen(self.page()))
+            return as_fragment(_first_screen(self._page()))
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 
@@ -224,55 +253,6 @@ def _first_screen(page: Page) -> Page:
     return replace(page, numbers=numbers)
 
 
-def replace_non_json(value: Any) -> Any:
-    """Replace values that JSON lacks: missing or infinite numbers become null."""
-    if isinstance(value, dict):
-        return {str(key): replace_non_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [replace_non_json(item) for item in value]
-    if hasattr(value, "tolist"):
-        # Arrays and numbers of NumPy.
-        return replace_non_json(value.tolist())
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    return value
-
-
 def reaches_level(p_value: float, alpha: float) -> bool:
     """Return whether a p-value reaches the level, with a tolerance because 1 - 0.9 is slightly less than 0.1."""
     return bool(p_value <= alpha * (1 + 1e-9))
-
-
-def _cell(value: Any) -> Any:
-    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
-
-
-def _restore(kind: Any, plain: Any) -> Any:
-    """Build the value of a field of this type from plain values."""
-    if isinstance(kind, UnionType):
-        kinds = [one for one in get_args(kind) if one is not type(None)]
-        return None if plain is None else _restore(kinds[0], plain)
-    if is_dataclass(kind) and isinstance(kind, type):
-        types = get_type_hints(kind)
-        given = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
-        return kind(**{name: _restore(types[name], value) for name, value in given.items()})
-    if get_origin(kind) is dict:
-        return {name: _restore(get_args(kind)[1], value) for name, value in plain.items()}
-    if kind is float:
-        return float("nan") if plain is None else float(plain)
-    if isinstance(plain, list | tuple):
-        inner = get_args(kind)[0] if get_origin(kind) is tuple else Any
-        return tuple(_restore(inner, value) for value in plain)
-    return plain
-
-
-def _as_plain_data(value: Any) -> Any:
-    if isinstance(value, Result):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _as_plain_data(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, dict):
-        return {key: _as_plain_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_as_plain_data, value))
-    return deepcopy(value)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shesha.results.base import Result
 
 _DECIMALS = 4
+_NOT_LISTED = ("null", "options", "doubts", "cosines")
+"""Fields whose content would fill the page: `to_dict` has them."""
 _MOST = 200
 """Maximum number of rows of a table on a page; `to_frame` has all."""
 
@@ -28,17 +30,34 @@ def generic_page(result: Result) -> Page:
     """Return the page of a result without a special page: its text, its table, and the run."""
     text = str(result).split("\n")
     frame = result.to_frame()
-    parts: list[Part] = [as_table(frame.head(_MOST), "All numbers")]
+    parts: list[Part] = [as_table(frame.head(_MOST), "All numbers") if len(frame) != 1 else _as_list(frame)]
     if len(frame) > _MOST:
         parts.append(Item(f"{len(frame) - _MOST:,} more lines: `to_frame()` has them all"))
     more = (Section("In full", (Lines(tuple(text)),)),) if len(text) > 1 else ()
     return Page(
         title=_split_class_name(type(result).__name__),
         question=(type(result).__doc__ or "").split("\n")[0].strip(),
-        answer=(text[0],),
+        answer=(_answer(result, text[0]),),
         sections=(*more, Section("Every number", (*parts, *field_explanations(type(result))))),
         ran=run_details(result),
     )
+
+
+def _answer(result: Result, first_line: str) -> str:
+    """Return the headline of a result, what a paper would say of it, or its first line."""
+    from shesha.results.paper_sentences import claim, has_sentence
+
+    said = getattr(result, "headline", "")
+    if said:
+        return str(said)
+    return f"{claim(result)}." if has_sentence(result) else first_line
+
+
+def _as_list(frame: pd.DataFrame) -> Table:
+    """Return one row as a list of what has a value, without draws and options."""
+    values = {str(name): _cell(frame[name].iloc[0]) for name in frame.columns if name not in _NOT_LISTED}
+    known = {name.replace("_", " "): text for name, text in values.items() if text}
+    return Table(tuple(known), ((Column("value", tuple(known.values()), "<"),),), "All numbers", "name")
 
 
 def _split_class_name(name: str) -> str:

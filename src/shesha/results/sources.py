@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
 _sources: dict[str, str] = {}
+_REGISTRIES = ("measures", "stability", "descriptors")
+"""Rooms that fill the sources in; a result that was loaded from a file may be there before them."""
 
 
 def remember_source(name: str, reference: str) -> None:
@@ -11,7 +16,14 @@ def remember_source(name: str, reference: str) -> None:
 
 
 def with_source(name: str, words: str = "") -> str:
-    """Return the words or the name, followed by the source in parentheses if it is known."""
+    """Return the words, or the name, followed by the source in parentheses where it is known."""
+    _fill_sources()
     reference = _sources.get(name.partition("(")[0].strip(), "")
     shown = words or name
     return f"{shown} ({reference})" if reference else shown
+
+
+@cache
+def _fill_sources() -> None:
+    for room in _REGISTRIES:
+        import_module(f"shesha.{room}")

@@ -14,6 +14,7 @@ from shesha.results.audit.label_classes import LabelClasses
 from shesha.results.audit.sections import list_indices, sections
 from shesha.results.base import Result
 from shesha.results.draw_docs import draws_axes
+from shesha.results.paper_sentences import sentence_sections
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate
@@ -211,12 +212,6 @@ class Audit(Result):
         """Iterate over the representations."""
         return iter(self.representations)
 
-    def sentence(self) -> str:
-        """Return a sentence for a paper: value, interval or chance, p, rows, source and version."""
-        from shesha.results.paper_sentences import audit_sentence
-
-        return audit_sentence(self)
-
     def __getitem__(self, name: str) -> RepresentationAudit:
         """Return the findings about the representation of this name."""
         for found in self.representations:
@@ -276,8 +271,8 @@ class Audit(Result):
         return audit_metrics(self)
 
     def full_text(self) -> str:
-        """Return every finding as text, with its meaning and limits; `print` shows one screen."""
-        return as_text(sections(self))
+        """Return every finding as text, each with what it means and what it does not; `print` shows one screen."""
+        return as_text([*sections(self), *sentence_sections(self)])
 
     def __str__(self) -> str:
         """Print one screen: the verdict, the main scores, the first doubt, and how to get the rest."""

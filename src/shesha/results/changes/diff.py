@@ -11,7 +11,7 @@ from shesha.results.base import Result
 from shesha.results.changes.index import IndexChange
 from shesha.results.changes.page import diff_page
 from shesha.results.changes.row_map import RowMap
-from shesha.results.changes.sentences import headline, sentence
+from shesha.results.changes.sentences import headline
 from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.text import diff_text
 from shesha.results.draw_docs import draws_axes
@@ -182,10 +182,6 @@ class Diff(Result):
     def headline(self) -> str:
         """The answer: which layers changed, where the change begins, and whether it exceeds noise."""
         return headline(self)
-
-    def sentence(self) -> str:
-        """Return a sentence for a paper or a pull request."""
-        return sentence(self)
 
     def _page(self) -> Page:
         return diff_page(self)

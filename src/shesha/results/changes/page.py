@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.report import Column, Drawing, Explained, Item, Page, Part, Section, Table, Text
-from shesha.results.changes.sentences import format_number, headline, sentence
+from shesha.results.changes.sentences import format_number, headline
 from shesha.results.changes.text import LEVEL, cell, column_title
 from shesha.results.generic_page import run_details
 
@@ -38,7 +38,6 @@ def diff_page(result: Diff) -> Page:
             *_change_sections(result),
             *_index(result),
             *_movement_sections(result),
-            Section("In a sentence", (Text(sentence(result)),)),
             Section("What the verdicts mean", tuple(Explained(*one) for one in _VERDICTS.items())),
         ),
         ran=(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from shesha._version import DISTRIBUTION, __version__
-
 if TYPE_CHECKING:
     from shesha.results.changes.diff import Diff, LayerChange
 
@@ -54,25 +52,22 @@ def _noise(result: Diff, change: LayerChange) -> str:
     return f"noise reaches {format_number(change.noise)} ({result.noise_source})"
 
 
-def sentence(result: Diff) -> str:
-    """Return a sentence for a paper: the change, its size, the noise floor, the number of rows and the method."""
+def diff_claim(result: Diff) -> str:
+    """Return a claim that can be pasted: what, how much, beside which noise, of how many rows, by what."""
     verdicts = Counter(one.verdict for one in result)
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     known = [one for one in result if one.change == one.change]
     largest = max(known, key=lambda one: one.change) if known else None
-    measured = (
-        ""
-        if largest is None
-        else (
-            f" The largest change was in {largest.name} ({_format_drift(largest)}, 95 % interval; noise floor "
-            f"{format_number(largest.noise)} from {result.noise_source})."
+    measured = ""
+    if largest is not None:
+        measured = (
+            f"; the largest change was in {largest.name} ({_format_drift(largest)}, 95 % interval; noise floor "
+            f"{format_number(largest.noise)} from {result.noise_source})"
         )
-    )
     return (
         f"Of {len(result.layers)} layers compared between {result.before} and {result.after} on "
-        f"{result.n_rows:,} inputs, the geometry of {told}.{measured} RDM drift is 1 - Spearman correlation "
-        "of the cosine distances between all "
-        f"pairs of rows (Raju 2026); {DISTRIBUTION} {__version__}."
+        f"{result.n_rows:,} inputs, the geometry of {told}{measured}; RDM drift is 1 - Spearman correlation of the "
+        "cosine distances between all pairs of rows (Raju 2026)"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, BesideNull
 
@@ -60,6 +61,17 @@ class Coherence(BesideNull):
     def significant(self) -> bool:
         """Return whether the rows move together more than those of null groups, at the level alpha."""
         return reaches_level(self.p_value, self.alpha)
+
+    @property
+    def verdict(self) -> str:
+        """What p, corrected in a table, and the interval of the unbiased score say, in words."""
+        if not self.has_null:
+            return "not tested"
+        p = self.p_adjusted if self.p_adjusted == self.p_adjusted else self.p_value
+        if not reaches_level(p, self.alpha):
+            return "not above chance"
+        # The null draws other controls, the interval other rows or units of this group: the answers may differ.
+        return _UNSURE if self.unbiased_ci_low <= 0 else _TOGETHER
 
     def __str__(self) -> str:
         """Print the score with its chance level, and the score that does not depend on group size."""
@@ -131,6 +143,22 @@ class CoherenceTable(Result):
                 return one
         raise KeyError(f"name must be one of {', '.join(one.name for one in self.groups)}, got {name!r}")
 
+    @property
+    def headline(self) -> str:
+        """How many groups move together above chance, and which."""
+        tested = [one for one in self.groups if one.has_null]
+        if not tested:
+            return f"None of {len(self.groups)} groups has a chance level."
+        above = sorted((one for one in tested if one.verdict == _TOGETHER), key=lambda one: -one.unbiased)
+        named = ", ".join(one.name for one in above[:_NAMED])
+        more = f" and {len(above) - _NAMED} more" if len(above) > _NAMED else ""
+        unsure = [one.name for one in tested if one.verdict == _UNSURE]
+        doubt = f" {len(unsure)} more are above chance, but the intervals of their scores hold 0." if unsure else ""
+        return (
+            f"{len(above)} of {len(tested)} groups move together, above chance at {tested[0].alpha:g} corrected for "
+            f"their number{f': {named}{more}' if above else ''}.{doubt}"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the cosines of the rows."""
         return {name: value for name, value in super().to_dict().items() if name != "cosines"}
@@ -175,10 +203,13 @@ class CoherenceTable(Result):
         frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "from", "unbiased_ci_high": "to"})
         frame.index.name = None
         lines = [
+            *wrap(self.headline, page_width(), hanging=""),
+            "",
             f"coherence of {len(self.groups)} groups against {self.n_controls:,} controls ({self.control}), "
-            f"{self.method}"
+            f"{self.method}",
         ]
         formats = {name: _decimals(digits) for name, digits in zip(frame.columns, _PRINTED.values(), strict=True)}
+        del formats["verdict"]
         formats["n"] = lambda value: f"{int(value):,}"
         formats["p_adj"] = lambda value: "-" if value != value else f"{value:.2g}"
         lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
@@ -187,18 +218,27 @@ class CoherenceTable(Result):
             named = "; ".join(f"{name} ({why})" for name, why in list(self.excluded.items())[:5])
             more = f" and {len(self.excluded) - 5} more" if len(self.excluded) > 5 else ""
             lines.append(f"not scored: {named}{more}")
-        return "\n".join([*lines, *self.notes])
+        notes = [line for note in self.notes for line in wrap(note, page_width())]
+        return "\n".join([*lines, *notes])
 
 
 _PLAIN = ("magnitude", "coherence", "null_mean")
+_NAMED = 5
+"""Groups that the headline names."""
+_TOGETHER, _UNSURE = "moves together", "doubtful: interval holds 0"
 _PRINTED = {
-    **{"n": 0, "coherence": 3, "chance": 3, "p_adj": 4, "unbiased": 3},
-    **{"unbiased_ci_low": 3, "unbiased_ci_high": 3, "magnitude": 2},
+    **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
+    "magnitude": 2,
 }
 """Printed columns and their decimals."""
 _COLUMNS = {
     "group": "name",
     "n": "n",
+    "unbiased": "unbiased",
+    "unbiased_ci_low": "unbiased_ci_low",
+    "unbiased_ci_high": "unbiased_ci_high",
+    "p_adj": "p_adjusted",
+    "verdict": "verdict",
     "coherence": "coherence",
     "ci_low": "ci_low",
     "ci_high": "ci_high",
@@ -206,11 +246,7 @@ _COLUMNS = {
     "chance_sd": "null_sd",
     "threshold": "threshold",
     "p": "p_value",
-    "p_adj": "p_adjusted",
     "calibrated": "score",
-    "unbiased": "unbiased",
-    "unbiased_ci_low": "unbiased_ci_low",
-    "unbiased_ci_high": "unbiased_ci_high",
     "unbiased_chance": "unbiased_chance",
     "unbiased_p": "unbiased_p",
     "magnitude": "magnitude",

@@ -67,6 +67,18 @@ class SessionDrift(Result):
     n_permutations: int
     seed: int | None = None
 
+    @property
+    def headline(self) -> str:
+        """Which part changed most, between which sessions."""
+        known = [(one.change, pair, one) for pair in self.pairs for one in pair if one.change == one.change]
+        if not known:
+            return "No pair of sessions could be compared."
+        _, pair, one = max(known, key=lambda found: found[0])
+        return (
+            f"Largest change: {one.name.replace('_', ' ')} between {pair.first} and {pair.second}, which agree at "
+            f"{one.between:.2f}; halves of one session agree at {one.within:.2f}."
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of sessions and part."""
         import pandas as pd
@@ -99,6 +111,7 @@ class SessionDrift(Result):
         width, known = page_width(), [pair for pair in self.pairs if pair.parts]
         names = [f"{pair.first} - {pair.second}" for pair in known]
         lines: list[str] = []
+        head = [*wrap(self.headline, width, hanging=""), ""]
         for at in range(len(known[0].parts) if known else 0):
             parts = [pair.parts[at] for pair in known]
             groups = [
@@ -112,7 +125,7 @@ class SessionDrift(Result):
                 lines += wrap(f"{pair.first} - {pair.second}: {pair.reason}", width)
         if known:
             lines += ["", *wrap(GAIN_NOTE, width, hanging="")]
-        return "\n".join(lines)
+        return "\n".join([*head, *lines])
 
     def _page(self) -> Page:
         from shesha.results.generic_page import generic_page

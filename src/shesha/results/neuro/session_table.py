@@ -117,6 +117,22 @@ class SessionTable(Result):
             ]
         )
 
+    @property
+    def headline(self) -> str:
+        """Which group has the highest value of the first score, and how many areas are beyond chance."""
+        name = self.scores[0] if self.scores else ""
+        known = [one for one in self.groups if name in one.means and one.means[name].mean == one.means[name].mean]
+        if not known:
+            return "No area could be scored."
+        best = max(known, key=lambda one: one.means[name].mean)
+        found = best.means[name]
+        beyond = sum(one.means[name].n_beyond for one in known)
+        n = sum(one.means[name].n for one in known)
+        return (
+            f"{name.replace('_', ' ').capitalize()} is highest in {best.name} ({_format_interval(found)}, chance "
+            f"{_number(found.chance)}); {beyond} of {n} areas in sessions are beyond chance, uncorrected."
+        )
+
     def groups_frame(self) -> pd.DataFrame:
         """Return one row per group and score."""
         import pandas as pd
@@ -169,7 +185,7 @@ class SessionTable(Result):
             f"{len(self.lines)} areas in sessions ({n_sessions} sessions, {n_animals} animals) by {self.by}; "
             f"{100 * self.confidence:g}% intervals of the mean over {self.interval}s"
         )
-        lines = wrap(head, width)
+        lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
         names = [one.name for one in self.groups]
         groups = [[Column("areas", tuple(str(one.n) for one in self.groups))]]
         groups += [self._columns(name) for name in self.scores]

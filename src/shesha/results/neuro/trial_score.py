@@ -11,9 +11,11 @@ from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NAN, NullSummary
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-_SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+SIDES = {"higher": "above", "lower": "below", "either": "beyond"}
+"""Which side of chance a score must be on, by what is closer."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class TrialScore(NullSummary):
             return "\n".join(wrap(f"{self.name}: not estimable ({self.reason})", page_width()))
         lines = [f"{self.name}: {self.observed:.4f}"]
         if self.has_null:
-            lines[0] += f", {'' if self.significant else 'not '}{_SIDES[self.closer]} chance"
+            lines[0] += f", {'' if self.significant else 'not '}{SIDES[self.closer]} chance"
             lines.append(
                 f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
                 f"({self.n_permutations} {_score_sentence(self)})"
@@ -104,6 +106,14 @@ class Tertiles(Result):
     def gradual(self) -> bool:
         """Whether the difference between both steps is within chance."""
         return not self.difference.significant
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per step, and one of their difference."""
+        import pandas as pd
+
+        columns = ("name", "observed", "null_mean", "null_sd", "p_value", "n_permutations")
+        parts = (self.early_middle, self.middle_late, self.difference)
+        return pd.DataFrame([{name: getattr(one, name) for name in columns} for one in parts])
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:

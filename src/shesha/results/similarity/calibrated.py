@@ -43,12 +43,6 @@ class Calibrated(NullSummary):
         """Whether the score is above chance at the level alpha."""
         return reaches_level(self.p_value, self.alpha)
 
-    def sentence(self) -> str:
-        """Return a sentence for a paper: value, interval or chance, p, rows, source and version."""
-        from shesha.results.paper_sentences import calibrated_sentence
-
-        return calibrated_sentence(self)
-
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the null with the observed value and the threshold."""

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.similarity.calibrated import Calibrated
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_NAMED = 5
+"""Pairs that the headline names."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,18 @@ class CalibratedMany(Result):
             raise KeyError(f"pair must be one of {', '.join(self.pairs)}, got {name}")
         return self.results[self.pairs.index(name)]
 
+    @property
+    def headline(self) -> str:
+        """How many pairs are above chance, and which."""
+        first = self.results[0]
+        lines = zip(self.pairs, self.results, self.corrected_p_values, strict=True)
+        above = [name for name, one, p in lines if reaches_level(p, one.alpha)]
+        named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
+        return (
+            f"{len(above)} of {len(self.pairs)} pairs are above chance at {first.alpha:g} by {first.measure}, "
+            f"corrected for their number{named}."
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair."""
         import pandas as pd
@@ -73,4 +89,4 @@ class CalibratedMany(Result):
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
         why = [f"{name}: {one.reason}" for name, one in zip(self.pairs, self.results, strict=True) if one.reason]
         end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
-        return "\n".join([head, text, *why, *end])
+        return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", head, text, *why, *end])

@@ -123,12 +123,6 @@ class Comparison(Result):
         """Iterate over the scores, one per measure."""
         return iter(self.scores)
 
-    def sentence(self) -> str:
-        """Return a sentence for a paper: value, interval or chance, p, rows, source and version."""
-        from shesha.results.paper_sentences import comparison_sentence
-
-        return comparison_sentence(self)
-
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure."""
         import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns
+from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NullSummary
@@ -100,6 +100,17 @@ class LayerRanking(Result):
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
         return known[str(name)]
 
+    @property
+    def headline(self) -> str:
+        """Which layer is best, whether that is above the best of chance, and which others may be as good."""
+        best, beyond = self.layers_best_first[0], "above" if self.significant else "not above"
+        ties = [name for name in self.tied_names if name != best.name]
+        tied = f" Tied with it: {', '.join(ties)}." if ties else ""
+        return (
+            f"Best layer: {best.name} ({BY[self.by]} {best.value:.3f}), {beyond} the best of {len(self.layers)} layers "
+            f"under shuffled labels (p = {self.best.p_value:.2g}).{tied}"
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per layer, best first."""
         import pandas as pd
@@ -113,31 +124,32 @@ class LayerRanking(Result):
 
         series = Series(*([getattr(one, field) for one in self.layers] for field in ("value", "ci_low", "ci_high")))
         names = [one.name for one in self.layers]
-        ax = intervals(names, {_BY[self.by]: series}, label=_BY[self.by], ax=ax)
+        ax = intervals(names, {BY[self.by]: series}, label=BY[self.by], ax=ax)
         chance_band(ax, [one.chance for one in self.layers], self.null, self.best.threshold)
         return ax
 
     def __str__(self) -> str:
         """Print the layers, best first."""
-        rows = [["", _BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
+        rows = [["", BY[self.by], "95 % interval", "chance", "p", "p (best of all)", "behind", "half flip at"]]
         for one in self.layers_best_first:
             interval = f"{one.ci_low:.3f} to {one.ci_high:.3f}"
             p_values = [f"{one.p_value:.2g}", f"{one.p_best:.2g}"]
             behind = "tied" if one.is_tied and one.rank > 1 else f"{one.behind:.3f}"
             values = [f"{one.value:.3f}", interval, f"{one.chance:.3f}", *p_values, behind, f"{one.strength:.3g}"]
             rows.append([one.name, *values])
-        beyond = "above" if self.significant else "not above"
         return "\n".join(
             [
-                f"Layers by {_BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
+                *wrap(self.headline, page_width(), hanging=""),
+                "",
+                f"Layers by {BY[self.by]} ({self.method}), {self.n_rows:,} rows, {self.n_splits} splits into halves",
                 *columns(rows, "<>>>>>>>"),
-                f"best: {self.winner}, {beyond} the best of {len(self.layers)} layers under shuffled labels "
-                f"({self.best.null_mean:.3f} on average, threshold {self.best.threshold:.3f}, "
-                f"p = {self.best.p_value:.2g})",
-                f"chance: {self.exchanged} shuffled {self.n_draws} times, in the same way in all layers",
+                f"the best layer under shuffled labels: {self.best.null_mean:.3f} on average, threshold "
+                f"{self.best.threshold:.3f}",
+                f"chance: {self.exchanged} shuffled {self.n_draws} times, the same way in all layers",
                 *(f"note: {note}" for note in self.notes),
             ]
         )
 
 
-_BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
+BY = {"accuracy": "accuracy of a probe", "max_drop": "max drop", "flips": "share of rows that flip"}
+"""What layers are ranked by, in words."""

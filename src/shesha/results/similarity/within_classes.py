@@ -49,8 +49,9 @@ class WithinClasses(Result):
         """Whether Ctrl-C interrupted a comparison."""
         return any(one.interrupted for one in (*self.classes.values(), self.whole))
 
-    def sentence(self) -> str:
-        """The classes in which both share a geometry above chance (corrected over classes), and the others."""
+    @property
+    def headline(self) -> str:
+        """In which classes both share a geometry above chance (corrected over the classes), and in which not."""
         measures = list(self.corrected)
         above = {name: sum(self._is_above(measure, name) for measure in measures) for name in self.classes}
         kept = [name for name, count in above.items() if count == len(measures)]
@@ -106,7 +107,7 @@ class WithinClasses(Result):
 
         width, frame = page_width(), self.to_frame()
         lines = [
-            *wrap(self.sentence(), width, hanging=""),
+            *wrap(self.headline, width, hanging=""),
             "",
             f"{self.first} and {self.second}, within {len(self.classes)} classes",
             "",

@@ -26,6 +26,15 @@ class DriftPath(Result):
     reasons: tuple[str, ...] = ()
     """Reason for a missing drift, one text per representation; empty if it is a number."""
 
+    @property
+    def headline(self) -> str:
+        """Where the drift from the first is largest."""
+        known = [(value, name) for value, name in zip(self.from_first, self.names, strict=True) if value == value]
+        if not known:
+            return "Drift could not be estimated for any representation."
+        value, name = max(known)
+        return f"Largest drift from {self.names[0]}: {value:.3f} ({name}); 0 is the same geometry, 1 unrelated."
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per representation."""
         import pandas as pd

@@ -48,12 +48,6 @@ class Estimate(Result):
         """Square root of the sum of the three squared errors; the interval includes all of them."""
         return hypot(self.standard_error, self.monte_carlo_error, self.pair_error)
 
-    def sentence(self) -> str:
-        """Return a sentence for a paper: value, interval or chance, p, rows, source and version."""
-        from shesha.results.paper_sentences import estimate_sentence
-
-        return estimate_sentence(self)
-
     def __str__(self) -> str:
         """Print value, interval and data."""
         if self.value != self.value:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns
+from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,20 @@ class PartialCorrelations(Result):
             raise KeyError(f"predictor must be one of {', '.join(known)}, got {predictor}")
         return known[predictor]
 
+    @property
+    def headline(self) -> str:
+        """Which predictor goes with the target when the others are held fixed."""
+        known = [one for one in self.lines if one.partial == one.partial]
+        if not known:
+            return f"No predictor of {self.target} could be tested."
+        best = max(known, key=lambda one: abs(one.partial))
+        given = f", controlling for {' and '.join(self.given)}" if self.given else ""
+        told = "is" if best.partial_p <= _LEVEL else "is not"
+        return (
+            f"Strongest predictor of {self.target}{given}: {best.predictor} (rho {best.partial:.2f}, p = "
+            f"{best.partial_p:.2g}), which {told} beyond chance at {_LEVEL:g}, uncorrected."
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per predictor."""
         import pandas as pd
@@ -74,6 +90,8 @@ class PartialCorrelations(Result):
         units = f"{self.n_models} models" + ("" if self.n_units == self.n_models else f" in {self.n_units} groups")
         return "\n".join(
             [
+                *wrap(self.headline, page_width(), hanging=""),
+                "",
                 f"Spearman correlations with {self.target} over {units}; partial: given {' and '.join(self.given)}",
                 *columns(rows, "<>>>>>>"),
                 f"two-sided 5 % critical values: {self.chance:.2f} (raw), {self.partial_chance:.2f} (partial), "

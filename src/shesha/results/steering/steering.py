@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shesha.report import columns
+from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result
 from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NAN, BesideNull
@@ -101,6 +101,18 @@ class Steerability(Result):
         return (self.accuracy, self.max_drop, self.to_target, self.to_source, self.anti_steerable)
 
     @property
+    def headline(self) -> str:
+        """How far steering drops the accuracy of the probe, and whether that is beyond shuffled labels."""
+        drop = self.max_drop
+        if drop.value != drop.value:
+            return f"Steering from {self.source} to {self.target} could not be judged: {drop.reason}."
+        beyond = f", {_beyond(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+        return (
+            f"Steering from {self.source} to {self.target} drops the accuracy of a probe by {drop.value:.2f} at "
+            f"most{beyond}; random directions drop it by {self.random_drop:.2f}."
+        )
+
+    @property
     def random_ratio(self) -> float:
         """Ratio of the vector's drop in accuracy to that of random directions; NaN if these have no effect."""
         return self.max_drop.value / self.random_drop if self.random_drop > 0 else NAN
@@ -134,6 +146,8 @@ class Steerability(Result):
         ratio = f" (the vector's is {self.random_ratio:.1f} times that)" if self.random_drop > 0 else ""
         return "\n".join(
             [
+                *wrap(self.headline, page_width(), hanging=""),
+                "",
                 f"Steering from {self.source} to {self.target} ({self.method}), {self.n_rows:,} rows, {self.n_splits} "
                 f"splits into halves, strengths {span}",
                 *score_table(self.scores),
@@ -144,6 +158,14 @@ class Steerability(Result):
                 *(f"note: {note}" for note in self.notes),
             ]
         )
+
+
+LEVEL = 0.05
+"""At which headlines call a number beyond chance."""
+
+
+def _beyond(score: SteeringScore) -> str:
+    return "above chance" if score.p_value <= LEVEL else "not above chance"
 
 
 _UNITS = {"raw": "units of the features", "norm": "mean lengths of a row"}
@@ -170,6 +192,14 @@ class SteeringPredictors(Result):
             raise KeyError(f"name must be one of {', '.join(known)}, got {name}")
         return known[name]
 
+    @property
+    def headline(self) -> str:
+        """Which predictors are beyond shuffled labels."""
+        tested = [one for one in self.scores if one.has_null]
+        beyond = [one.name for one in tested if one.p_value <= LEVEL]
+        named = f": {', '.join(beyond)}" if beyond else ""
+        return f"{len(beyond)} of {len(tested)} predictors are beyond chance at {LEVEL:g}, uncorrected{named}."
+
     def values(self) -> dict[str, float]:
         """Return every value by its name, as one line of a table of models."""
         return {one.name: one.value for one in self.scores}
@@ -184,6 +214,8 @@ class SteeringPredictors(Result):
         """Print every predictor with its chance level."""
         return "\n".join(
             [
+                *wrap(self.headline, page_width(), hanging=""),
+                "",
                 f"Predictors of steering, {self.n_rows:,} rows; chance: {self.exchanged} shuffled {self.n_draws} times",
                 *score_table(self.scores),
                 *(f"{one.name}: {one.reason}" for one in self.scores if one.reason),

@@ -1,0 +1,55 @@
+"""What a paper would say of a check of a monitor, of a stream, and of two samples."""
+
+from __future__ import annotations
+
+from shesha.results import sentence_parts as say
+from shesha.results.drift.stream import StreamVerdict, TwoSample
+from shesha.results.drift.verdict import DriftVerdict
+from shesha.results.paper_sentences import claim
+from shesha.results.sources import with_source
+
+
+@claim.register
+def _verdict(result: DriftVerdict) -> str:
+    one = result.scores[0]
+    start = f"{with_source(one.measure)} between {result.n_rows:,} inputs and their reference"
+    if one.drift != one.drift:
+        return f"{start} could not be estimated: {result.reason or one.reason}"
+    start = f"{start} was {say.format_number(one.drift)}"
+    if result.basis == "re-encodings":
+        side = "beyond" if one.beyond else "within"
+        alert = "; evidence of all checks raised the alert" if result.by_sequence else ""
+        return (
+            f"{start}, {side} what unchanged encodings give at {result.level:g} (mean "
+            f"{say.format_number(one.unchanged)}, threshold {say.format_number(one.threshold)}, p = "
+            f"{say.format_p(one.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
+        )
+    return (
+        f"{start}, at least {say.format_number(one.low)} with {100 * (1 - result.level):g} % confidence over "
+        f"{result.n_nulls:,} resamples of the rows (tolerance {result.tolerance:g}): {result.state_in_words}"
+    )
+
+
+@claim.register
+def _stream(result: StreamVerdict) -> str:
+    if result.state == "not estimable":
+        return f"Evidence of change in the stream could not be estimated: {result.reason}"
+    alarm = f"an alarm since row {result.alarm_since:,}" if result.alarm_since else "no alarm"
+    return (
+        f"After {result.n_seen:,} new rows the conformal test martingale reached 10^{result.log10_highest:.1f} (alarm "
+        f"at 10^{result.log10_threshold:.1f}, which unchanged rows ever reach with probability {result.alpha:g} at "
+        f"most): {alarm}"
+    )
+
+
+@claim.register
+def _two_sample(result: TwoSample) -> str:
+    if result.reason:
+        return f"{with_source(result.test)} could not be estimated: {result.reason}"
+    told = "differed" if result.significant else "did not differ"
+    return (
+        f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {told} at {result.alpha:g} by "
+        f"{with_source(result.test)}: {say.format_number(result.statistic)}, null mean "
+        f"{say.format_number(result.null_mean)}, threshold {say.format_number(result.threshold)}, p = "
+        f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows)"
+    )

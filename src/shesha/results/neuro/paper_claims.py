@@ -1,0 +1,118 @@
+"""What a paper would say of scores of trials and sessions."""
+
+from __future__ import annotations
+
+from shesha.results import sentence_parts as say
+from shesha.results.base import reaches_level
+from shesha.results.neuro.over_time import OverTime
+from shesha.results.neuro.session_drift import SessionDrift
+from shesha.results.neuro.session_table import Association, Group, SessionTable
+from shesha.results.neuro.trial_score import SIDES, Tertiles, TrialScore
+from shesha.results.paper_sentences import claim
+
+
+@claim.register
+def _trial_score(result: TrialScore) -> str:
+    name = result.name.replace("_", " ")
+    if result.observed != result.observed:
+        return f"The score {name} could not be estimated: {result.reason}"
+    sizes = f"over {result.n_trials:,} trials of {result.n_neurons:,} neurons"
+    sizes += f" under {say.count(result.n_conditions, 'condition')}" if result.n_conditions else ""
+    start = f"The score {name} was {say.format_number(result.observed)} {sizes}"
+    if not result.has_null:
+        return f"{start}, without a chance level"
+    verdict = say.beyond(result.p_value, result.alpha, SIDES[result.closer])
+    return (
+        f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.null_mean)}, sd "
+        f"{say.format_number(result.null_sd)}, {_orders(result.n_permutations, result.exchanged)})"
+    )
+
+
+def _orders(n: int, exchanged: str) -> str:
+    return say.draws(n, "the trials" if exchanged in ("", "all rows") else exchanged)
+
+
+@claim.register
+def _tertiles(result: Tertiles) -> str:
+    gradual = "gradual" if result.gradual else "not gradual"
+    one = result.difference
+    return (
+        f"The mean response changed by {say.format_number(result.early_middle.observed)} from the first third to the "
+        f"second and by {say.format_number(result.middle_late.observed)} from the second to the last over "
+        f"{one.n_trials:,} trials of {one.n_neurons:,} neurons; their difference, {say.format_number(one.observed)} "
+        f"(p = {say.format_p(one.p_value)}, null mean {say.format_number(one.null_mean)}, "
+        f"{_orders(one.n_permutations, one.exchanged)}), says that the change was {gradual}"
+    )
+
+
+@claim.register
+def _over_time(result: OverTime) -> str:
+    if result.observed != result.observed:
+        return f"Agreement of distances over time could not be estimated: {result.reason}"
+    first, second = result.argmax
+    start = (
+        f"The largest agreement of distances between times was {say.format_number(result.observed)} (at {first:g} and "
+        f"{second:g}) over {result.n_trials:,} trials of {result.n_neurons:,} neurons under "
+        f"{say.count(result.n_conditions, 'condition')}"
+    )
+    if not result.has_null:
+        return f"{start}, without a chance level"
+    above = sum(reaches_level(p, result.alpha) for line in result.p_values for p in line)
+    found = say.null(result, result.alpha, "null of the largest:")
+    return (
+        f"{start}, {found}, {_orders(result.n_permutations, result.exchanged)}); {above} of "
+        f"{len(result.times) ** 2} pairs of times were above what chance rarely gives anywhere"
+    )
+
+
+@claim.register
+def _session_drift(result: SessionDrift) -> str:
+    clauses = []
+    for pair in result.pairs:
+        if not pair.parts:
+            clauses.append(f"{pair.first} and {pair.second} not estimable ({pair.reason})")
+            continue
+        parts = ", ".join(
+            f"{one.name.replace('_', ' ')} {say.format_number(one.between)} against {say.format_number(one.within)} "
+            f"within (chance {say.format_number(one.null_mean)}, p = {say.format_p(one.p_value)})"
+            for one in pair
+        )
+        clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
+    return (
+        f"Agreement between halves of the trials of {len(result.sessions)} sessions, beside that within sessions: "
+        f"{say.listed(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for the "
+        "geometry, of conditions), p that the sessions agree, not corrected for the number of pairs"
+    )
+
+
+@claim.register
+def _session_table(result: SessionTable) -> str:
+    n_sessions = len({line.session for line in result.lines})
+    n_animals = len({line.animal for line in result.lines})
+    score = result.scores[0] if result.scores else ""
+    groups = [one for one in result.groups if score in one.means]
+    told = say.listed([_group_clause(one, score, result.confidence) for one in groups], f"more {result.by}s")
+    return (
+        f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
+        f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {told or 'nothing could be scored'}"
+    )
+
+
+def _group_clause(group: Group, score: str, confidence: float) -> str:
+    one = group.means[score]
+    if one.mean != one.mean:
+        return f"{group.name} not estimable"
+    return (
+        f"{group.name} {say.format_number(one.mean)}{say.interval(one.low, one.high, confidence)}, chance "
+        f"{say.format_number(one.chance)}, {one.n_beyond} of {one.n} areas beyond chance (uncorrected)"
+    )
+
+
+@claim.register
+def _association(result: Association) -> str:
+    given = f", controlling for {' and '.join(result.given)}" if result.given else ""
+    return (
+        f"{result.first} and {result.second} were correlated over {result.n:,} lines{given} (Spearman's rho "
+        f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}, p = "
+        f"{say.format_p(result.p_value)} over {say.count(result.n_clusters, result.clusters)})"
+    )

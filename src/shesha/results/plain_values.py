@@ -1,0 +1,59 @@
+"""Results as plain values for JSON and tables, and back."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+
+def replace_non_json(value: Any) -> Any:
+    """Replace what JSON does not know: a number that is missing or infinite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): replace_non_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [replace_non_json(item) for item in value]
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy.
+        return replace_non_json(value.tolist())
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    return value
+
+
+def as_cell(value: Any) -> Any:
+    """Return what a cell of a table holds: several things are joined."""
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def restore(kind: Any, plain: Any) -> Any:
+    """Make what a field of this type holds from plain values."""
+    if isinstance(kind, UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        return None if plain is None else restore(kinds[0], plain)
+    if is_dataclass(kind) and isinstance(kind, type):
+        types = get_type_hints(kind)
+        given = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
+        return kind(**{name: restore(types[name], value) for name, value in given.items()})
+    if get_origin(kind) is dict:
+        return {name: restore(get_args(kind)[1], value) for name, value in plain.items()}
+    if kind is float:
+        return float("nan") if plain is None else float(plain)
+    if isinstance(plain, list | tuple):
+        inner = get_args(kind)[0] if get_origin(kind) is tuple else Any
+        return tuple(restore(inner, value) for value in plain)
+    return plain
+
+
+def as_plain_data(value: Any) -> Any:
+    """Return results and what they hold as plain values, which share nothing with them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        if hasattr(value, "to_dict"):
+            return value.to_dict()
+        return {one.name: as_plain_data(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {key: as_plain_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(as_plain_data, value))
+    return deepcopy(value)

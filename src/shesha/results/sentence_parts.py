@@ -1,0 +1,70 @@
+"""What sentences for a paper are made of: numbers, intervals, verdicts with their null, lists that end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shesha.results.base import reaches_level
+
+if TYPE_CHECKING:
+    from shesha.results.null_summary import BesideNull
+    from shesha.results.stability.chance import Chance
+
+MOST = 5
+"""Things that a sentence lists before it counts the others."""
+
+
+def format_number(value: float) -> str:
+    """Return a number with three digits that matter."""
+    return "0" if value == 0 else f"{value:.2g}" if abs(value) < 0.01 else f"{value:.3g}"
+
+
+def format_p(value: float) -> str:
+    """Return a p-value with two digits that matter."""
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def interval(low: float, high: float, confidence: float | None = None) -> str:
+    """Return an interval in parentheses, after a space; nothing where there is none."""
+    if low != low or high != high:
+        return ""
+    share = "" if confidence is None else f"{100 * confidence:g} % "
+    return f" ({share}interval {format_number(low)} to {format_number(high)})"
+
+
+def null(found: BesideNull | Chance, alpha: float, what: str = "null") -> str:
+    """Return the verdict and the null, with a parenthesis that the caller closes."""
+    spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
+    return f"{beyond(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
+
+
+def beyond(p: float, alpha: float, side: str = "above") -> str:
+    """Return the verdict of a p-value."""
+    return f"{'' if reaches_level(p, alpha) else 'not '}{side} chance at {alpha:g}"
+
+
+def draws(n: int, exchanged: str) -> str:
+    """Return how many permutations of what."""
+    if exchanged.startswith("circular shifts"):
+        return f"{n:,} {exchanged}"
+    what = f"rows {exchanged}" if exchanged.startswith("within") else exchanged or "all rows"
+    return f"{n:,} permutations of {what}"
+
+
+def listed(clauses: Sequence[str], others: str = "others") -> str:
+    """Join clauses by semicolons, and count those beyond the first few."""
+    left = len(clauses) - MOST
+    shown = clauses if left <= 1 else clauses[:MOST]
+    return "; ".join([*shown, *([f"{left:,} {others}"] if left > 1 else [])])
+
+
+def span(numbers: Sequence[int]) -> str:
+    """Return the smallest and the largest of some counts."""
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def count(n: int, thing: str) -> str:
+    """Return a number of things, with the plural."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

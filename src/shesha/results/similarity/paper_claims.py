@@ -1,0 +1,144 @@
+"""What a paper would say of one pair of representations, and of layers."""
+
+from __future__ import annotations
+
+from shesha.results import sentence_parts as say
+from shesha.results.paper_sentences import claim
+from shesha.results.similarity import paper_claims_of_many as paper_claims_of_many
+from shesha.results.similarity.calibrated import Calibrated
+from shesha.results.similarity.calibrated_layers import CalibratedLayers
+from shesha.results.similarity.comparison import Comparison, Score
+from shesha.results.similarity.noise_ceiling import NoiseCeiling
+from shesha.results.similarity.pairwise import LayerComparison
+from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.unit_matching import UnitMatching
+from shesha.results.similarity.within_classes import WithinClasses
+from shesha.results.sources import with_source
+
+
+@claim.register
+def _calibrated(result: Calibrated) -> str:
+    if result.observed != result.observed:
+        return f"{with_source(result.measure)} could not be estimated: {result.reason}"
+    start = f"{with_source(result.measure)} of the two representations was {say.format_number(result.observed)}"
+    rows = f"over {result.n_rows:,} rows"
+    if not result.has_null:
+        return f"{start} {rows}, without a chance level"
+    found = say.null(result, result.alpha)
+    return f"{start} {rows}, {found}, {say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)})"
+
+
+@claim.register
+def _layers(result: CalibratedLayers) -> str:
+    size = f"{len(result.rows)} x {len(result.columns)} layers"
+    start = f"{with_source(result.measure)} over {size}: {_aggregate(result.aggregate)}"
+    if result.observed != result.observed:
+        return f"{start} could not be estimated"
+    found = say.null(result, result.alpha, "null of the same aggregate:")
+    return (
+        f"{start} was {say.format_number(result.observed)} over {result.n_rows:,} rows, {found}, "
+        f"{say.draws(result.n_permutations, result.exchanged)}; {_calibrated_part(result)}); the closest layers were "
+        f"{result.best[0]} and {result.best[1]}"
+    )
+
+
+def _aggregate(name: str) -> str:
+    return _AGGREGATES.get(name, f"the aggregate '{name}' of the grid")
+
+
+_AGGREGATES = {
+    "max": "the closest pair",
+    "row_max": "the mean of each layer's closest",
+    "top_k": "the mean of the closest pairs",
+    "mean": "the mean of all pairs",
+}
+
+
+def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
+    kind = "calibrated score" if result.maximum is not None else "excess over the threshold"
+    return f"{kind} {say.format_number(result.score)}"
+
+
+@claim.register
+def _comparison(result: Comparison) -> str:
+    design = f"; permutations of {result.exchanged}" if result.exchanged else ""
+    told = say.listed([_score(one, result.folds) for one in recommended_first(result.scores)], "more measures")
+    rows = f"{result.shapes[0][0]:,} rows"
+    return f"Similarity of {result.first} and {result.second} over {rows}: {told}{design}"
+
+
+def recommended_first(scores: tuple[Score, ...]) -> list[Score]:
+    """Put the measures to begin with first; of few measures keep the order."""
+    if len(scores) <= say.MOST + 1:
+        return list(scores)
+    return sorted(scores, key=lambda one: one.measure not in RECOMMENDED)
+
+
+def _score(one: Score, folds: int | None = None) -> str:
+    if not one.has_value:
+        return f"{with_source(one.measure)} not estimable"
+    p = one.deciding_p_value
+    corrected = "corrected " if one.corrected_p_value == one.corrected_p_value else ""
+    chance = f", chance {say.format_number(one.null_mean)}, {corrected}p = {say.format_p(p)}" if p == p else ""
+    held = "" if one.held_out is None else f", held out {say.format_number(one.held_out)} ({folds} folds)"
+    value = f"{say.format_number(one.value)}{say.interval(one.interval_low, one.interval_high)}"
+    return f"{with_source(one.measure)} {value}{chance}{held}"
+
+
+@claim.register
+def _layer_comparison(result: LayerComparison) -> str:
+    size = f"{len(result.rows)} x {len(result.columns)} layers"
+    known = [pair for pair in result.scores if pair.score.has_value]
+    if not known:
+        return f"No pair of {size} has a value of {with_source(result.measure)}: {result.reason}"
+    best = result.best
+    p = best.score.corrected_p_value
+    chance = f"p = {say.format_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
+    return (
+        f"Of {size}, {best.first} and {best.second} were closest by {with_source(result.measure)}: "
+        f"{say.format_number(best.score.value)}; {chance}"
+    )
+
+
+@claim.register
+def _noise_ceiling(result: NoiseCeiling) -> str:
+    what = f"The noise ceiling of {with_source(result.measure)}"
+    if not result.has_value:
+        return f"{what} could not be estimated: {result.reason}"
+    return (
+        f"{what} was {say.format_number(result.lower)} to {say.format_number(result.upper)} "
+        f"({say.count(result.n_repeats, 'repeat')} of {result.n_rows:,} rows; two repeats agree at "
+        f"{say.format_number(result.reliability)} on average)"
+    )
+
+
+@claim.register
+def _unit_matching(result: UnitMatching) -> str:
+    found = say.null(result, result.alpha)
+    return (
+        f"{result.n_matched:,} of {min(result.widths):,} units had a counterpart beyond chance, one to one (false "
+        f"discovery rate {result.alpha:g}); the mean correlation of matched units was "
+        f"{say.format_number(result.observed)} over {result.n_rows:,} rows, {found}, "
+        f"{say.draws(result.n_permutations, result.exchanged)})"
+    )
+
+
+@claim.register
+def _within_classes(result: WithinClasses) -> str:
+    sizes = [result.sizes[name] for name in result.classes]
+    rows = say.span(sizes) + " rows per class"
+    measures = ", ".join(with_source(name) for name in result.corrected)
+    values = say.listed([f"{name} {_class_values(result, name)}" for name in result.classes], "more classes")
+    return (
+        f"{result.headline.removesuffix('.')} ({measures}; {rows}; p-values of permutations of rows within the class, "
+        f"corrected over the classes by Benjamini and Hochberg, level 0.05): {values}"
+    )
+
+
+def _class_values(result: WithinClasses, name: str) -> str:
+    found = []
+    for one in result.classes[name].scores:
+        p = result.corrected[one.measure].get(name, float("nan"))
+        value = f"{one.measure} {say.format_number(one.value)}" if one.has_value else f"{one.measure} not estimable"
+        found.append(f"{value}, corrected p = {say.format_p(p)}" if p == p else value)
+    return ", ".join(found)

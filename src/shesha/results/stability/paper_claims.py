@@ -1,0 +1,48 @@
+"""What a paper would say of a stability score, of its chance level, and of drift along a sequence."""
+
+from __future__ import annotations
+
+from shesha.results import sentence_parts as say
+from shesha.results.paper_sentences import claim
+from shesha.results.sources import with_source
+from shesha.results.stability.chance import Chance
+from shesha.results.stability.drift_path import DriftPath
+from shesha.results.stability.estimate import Estimate
+
+
+def _name(variant: str) -> str:
+    name = with_source(variant, variant.replace("_", " "))
+    return name[0].upper() + name[1:]
+
+
+@claim.register
+def _estimate(result: Estimate) -> str:
+    if result.value != result.value:
+        return f"{_name(result.variant)} could not be estimated: {result.reason}"
+    value = f"{say.format_number(result.value)}{say.interval(result.low, result.high, result.confidence)}"
+    return f"{_name(result.variant)} was {value} over {result.n_samples:,} rows and {result.n_features:,} features"
+
+
+@claim.register
+def _chance(result: Chance) -> str:
+    if result.observed != result.observed:
+        return f"{_name(result.variant)} could not be estimated: {result.reason}"
+    found = say.null(result, result.alpha)
+    return (
+        f"{_name(result.variant)} was {say.format_number(result.observed)} over {result.n_samples:,} rows, {found}, "
+        f"{say.draws(result.n_permutations, result.exchanged)}; calibrated score {say.format_number(result.score)})"
+    )
+
+
+@claim.register
+def _drift_path(result: DriftPath) -> str:
+    name = with_source("rdm_drift", "RDM drift")
+    known = [(value, one) for value, one in zip(result.from_first, result.names, strict=True) if value == value]
+    if not known:
+        return f"{name} could not be estimated for any of {len(result.names)} representations"
+    largest, last = max(known), known[-1]
+    end = "" if largest is last else f"; {last[1]}, the last, is at {say.format_number(last[0])}"
+    return (
+        f"Over {len(result.names)} representations, {name} from {result.names[0]} was largest at {largest[1]}: "
+        f"{say.format_number(largest[0])} (0 for the same geometry, about 1 for an unrelated one){end}"
+    )

@@ -1,0 +1,71 @@
+"""What a paper would say of steering, of its predictors, and of the choice of a layer."""
+
+from __future__ import annotations
+
+from shesha.results import sentence_parts as say
+from shesha.results.paper_sentences import claim
+from shesha.results.similarity.layer_ranking import BY, LayerRanking
+from shesha.results.steering.partial_correlations import PartialCorrelation, PartialCorrelations
+from shesha.results.steering.steering import Steerability, SteeringPredictors, SteeringScore
+
+
+@claim.register
+def _score(result: SteeringScore) -> str:
+    if result.value != result.value:
+        return f"{result.name} not estimable ({result.reason})"
+    value = f"{result.name} {say.format_number(result.value)}{say.interval(result.ci_low, result.ci_high, 0.95)}"
+    if not result.has_null:
+        return value
+    return f"{value}, chance {say.format_number(result.null_mean)}, p = {say.format_p(result.p_value)}"
+
+
+@claim.register
+def _steerability(result: Steerability) -> str:
+    told = "; ".join(_score(one) for one in result.scores)
+    return (
+        f"Steering from {result.source} to {result.target} ({result.method} direction, {result.n_rows:,} rows, "
+        f"{say.count(result.n_splits, 'split')} into halves): {told}; random directions drop the accuracy by "
+        f"{say.format_number(result.random_drop)}; chance by {result.exchanged} shuffled {result.n_draws:,} times"
+    )
+
+
+@claim.register
+def _predictors(result: SteeringPredictors) -> str:
+    told = say.listed([_score(one) for one in result.scores], "more predictors")
+    return (
+        f"Predictors of steering over {result.n_rows:,} rows: {told}; chance by {result.exchanged} shuffled "
+        f"{result.n_draws:,} times"
+    )
+
+
+@claim.register
+def _layers(result: LayerRanking) -> str:
+    best = result.layers_best_first[0]
+    ties = [name for name in result.tied_names if name != best.name]
+    tied = f"; {', '.join(ties)} tied with it" if ties else ""
+    found = say.null(result.best, result.level, "null of the best layer:")
+    return (
+        f"Of {len(result.layers)} layers, {best.name} had the largest {BY[result.by]}: {say.format_number(best.value)}"
+        f"{say.interval(best.ci_low, best.ci_high, 0.95)} over {result.n_rows:,} rows, {found}, "
+        f"{result.exchanged} shuffled {result.n_draws:,} times){tied}"
+    )
+
+
+@claim.register
+def _correlations(result: PartialCorrelations) -> str:
+    told = say.listed([_line(one) for one in result.lines], "more predictors")
+    given = f"partial: controlling for {' and '.join(result.given)}; " if result.given else ""
+    groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
+    return (
+        f"Spearman correlations with {result.target} over {say.count(result.n_models, 'model')}{groups}: {told} "
+        f"({given}{result.n_draws:,} shuffles; unrelated numbers pass "
+        f"{say.format_number(result.chance)} in 5 % of these)"
+    )
+
+
+def _line(one: PartialCorrelation) -> str:
+    raw = f"{one.predictor} {say.format_number(one.raw)}{say.interval(one.raw_low, one.raw_high, 0.95)}"
+    raw += f", p = {say.format_p(one.raw_p)}"
+    if one.partial != one.partial:
+        return raw
+    return f"{raw}, partial {say.format_number(one.partial)}, p = {say.format_p(one.partial_p)}"
