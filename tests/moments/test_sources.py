@@ -1,5 +1,7 @@
 """Rows come from files, loaders and clusters, and give what arrays give."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -43,8 +45,7 @@ def write(tmp_path, ending, rows, name="a"):
 
 @pytest.mark.parametrize("ending", [".npy", ".zarr", ".parquet"])
 def test_files_are_read_in_stretches(tmp_path, pair, ending, monkeypatch):
-    monkeypatch.setattr(sources, "_PANELS", 1)
-    monkeypatch.setattr(sources, "panel_rows", lambda widths: 512)
+    monkeypatch.setattr(sources, "stretch_rows", lambda sides: 512)
     require_equal(Moments.of(*(write(tmp_path, ending, side, str(i)) for i, side in enumerate(pair))), pair)
 
 
@@ -121,8 +122,7 @@ def test_tensors_are_summed_by_their_library(pair, monkeypatch):
 
 
 def test_ctrl_c_keeps_a_state_that_the_same_call_resumes(tmp_path, pair, monkeypatch):
-    monkeypatch.setattr(sources, "_PANELS", 1)
-    monkeypatch.setattr(sources, "panel_rows", lambda widths: 512)
+    monkeypatch.setattr(sources, "stretch_rows", lambda sides: 512)
     paths = [write(tmp_path, ".npy", side, str(i)) for i, side in enumerate(pair)]
     state, counted = tmp_path / "state.npz", []
     add = Moments.add_unchecked
@@ -151,7 +151,7 @@ def test_dask_chunks_of_different_lengths(pair):
     found = Moments.of(x, y)
     require_equal(found, pair)
     assert len(found.parts()) > 5
-    with pytest.raises(ValueError, match=r"y must have as many rows as x \(3000\), got 2999"):
+    with pytest.raises(ValueError, match=r"Y must have as many rows as X \(3,000\), got 2,999"):
         Moments.of(x, y[1:])
     with pytest.raises(ValueError, match=r"chunks must have known lengths"):
         Moments.of(x[x[:, 0] > 0], y)
@@ -187,3 +187,46 @@ def test_lists_that_are_no_matrix_are_refused(side):
     with pytest.raises(ValueError, match=r"X must be 2-D \(n_samples, n_features\), got shape"):
         open_side(side, "X")
     assert open_side([[1.0, 2.0]], "X").shape == (1, 2)
+
+
+def _some_rows(side, block_info=None):
+    first, last = block_info[None]["array-location"][0]
+    return side[first:last]
+
+
+@pytest.mark.parametrize("kind", ["map_blocks", "zarr"])
+def test_chunks_of_dask_arrays_are_made_and_summed_in_one_task(tmp_path, pair, kind):
+    da = pytest.importorskip("dask.array")
+    from shesha.moments.dask_arrays import _align, _chunk_sums
+
+    if kind == "zarr":
+        arrays = [
+            da.from_zarr(str(write(tmp_path, ".zarr", side, name))) for name, side in zip("xy", pair, strict=True)
+        ]
+    else:
+        chunks = [((1_000,) * 3, (side.shape[1],)) for side in pair]
+        arrays = [
+            da.map_blocks(partial(_some_rows, side), chunks=c, dtype=side.dtype, meta=side[:0])
+            for side, c in zip(pair, chunks, strict=True)
+        ]
+    require_equal(Moments.of(*arrays), pair)
+    graph = dict(_chunk_sums(_align(arrays), ("X", "Y"), [(0, 1)], 64)[0].__dask_graph__())
+    names = {key[0] for key in graph if isinstance(key, tuple)}
+    # What makes a chunk would be a task of its own name.
+    assert not any(side.name in names for side in arrays)
+
+
+def test_a_dask_chunk_with_nan_is_named_by_its_row(pair):
+    da = pytest.importorskip("dask.array")
+    Y = pair[1].copy()
+    Y[2_750, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Y must be finite, got NaN or infinity in rows 250 .* begins at row 2,500"):
+        Moments.of(da.from_array(pair[0], chunks=(500, 6)), da.from_array(Y, chunks=(500, 5)))
+
+
+def test_few_dask_chunks_have_parts_for_an_interval_within_the_memory(pair, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    arrays = [da.from_array(side, chunks=(1_500, side.shape[1])) for side in pair]
+    assert 30 <= len(Moments.of(*arrays).parts()) <= 64
+    monkeypatch.setenv("SHESHA_MEMORY", "50k")
+    assert len(Moments.of(*arrays).parts()) <= 16

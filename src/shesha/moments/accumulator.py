@@ -90,14 +90,14 @@ class Accumulator:
 
     def _rows_until_growth(self) -> int:
         filled = 0 if self.current is None else self.current.n_rows
-        return (self._most_parts() - len(self.parts)) * self.part_rows - filled
+        return (self.most_parts() - len(self.parts)) * self.part_rows - filled
 
     def _put(self, panel: Sums) -> None:
         self.current = panel if self.current is None else merge(self.current, panel)
         if self.current.n_rows >= self.part_rows:
             self.parts.append(self.current)
             self.current = None
-        if len(self.parts) >= self._most_parts():
+        if len(self.parts) >= self.most_parts():
             self.parts = _merge_neighbours(self.parts)
             self.part_rows *= 2
 
@@ -105,7 +105,8 @@ class Accumulator:
         sides = [(width + 1) ** 2 for width in self.widths]
         return 8 * (sum(sides) + sum((self.widths[i] + 1) * (self.widths[j] + 1) for i, j in self.pairs))
 
-    def _most_parts(self) -> int:
+    def most_parts(self) -> int:
+        """How many parts are kept: fewer where each takes much memory."""
         # A quarter of the memory; always even, so that neighbours pair up.
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))

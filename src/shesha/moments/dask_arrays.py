@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.panels import Pairs
-from shesha.moments.sums import Sums, merge_all
+from shesha.moments.batches import check_batch, require_finite
+from shesha.moments.panels import Pairs, panel_rows, sum_panel
+from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 
 _TOGETHER = 8
-"""Number of lists of parts that are joined at once."""
+"""Lists of parts that are joined at once."""
+_FEWEST_ROWS = 64
+"""Rows that a part has at least."""
 
 
-def sum_dask(sides: Sequence[Any], pairs: Pairs) -> list[Sums]:
-    """Return the parts of all rows in order, computed on the user's scheduler.
+def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[Sums]:
+    """Return the parts of all rows, in their order, computed on the user's scheduler.
 
     Raises
     ------
@@ -29,11 +35,10 @@ def sum_dask(sides: Sequence[Any], pairs: Pairs) -> list[Sums]:
     if any(np.isnan(length) for length in lengths):
         raise ValueError("chunks must have known lengths, got unknown ones: call compute_chunk_sizes() first")
     if len(set(lengths)) > 1:
-        raise ValueError(f"y must have as many rows as x ({lengths[0]}), got {lengths[1]}")
-    aligned = _align(sides)
-    blocks = [[block[0] for block in side.to_delayed()] for side in aligned]
-    count, join = dask.delayed(_sum_block), dask.delayed(_join)
-    level = [count(list(block), tuple(pairs)) for block in zip(*blocks, strict=True)]
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({lengths[0]:,}), got {lengths[1]:,}")
+    most = Accumulator(tuple(int(side.shape[1]) for side in sides), pairs).most_parts()
+    level = _chunk_sums(_align(sides), names, pairs, most)
+    join = dask.delayed(partial(_join, most=most))
     while len(level) > 1:
         level = [join(level[i : i + _TOGETHER]) for i in range(0, len(level), _TOGETHER)]
     (found,) = dask.compute(level[0])
@@ -47,17 +52,58 @@ def _align(sides: Sequence[Any]) -> list[Any]:
     return [side.rechunk({0: rows, 1: -1}) for side in sides]
 
 
-def _sum_block(sides: list[Any], pairs: tuple[tuple[int, int], ...]) -> list[Sums]:
-    state = Accumulator(tuple(side.shape[1] for side in sides), list(pairs))
-    state.add([np.asarray(side) for side in sides])
-    # A few parts of each chunk are enough for intervals, and little to send.
-    return [merge_all(part) for part in _halves(state.flushed_parts())]
+def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: int) -> list[Any]:
+    """Return a delayed list of parts for every chunk.
+
+    Chunks are summed by `blockwise`, which Dask fuses with what makes them: a chunk of one side and one of the other
+    are then made and summed in one task. As tasks of their own they would lie on different workers, and be sent.
+    """
+    da: Any = import_module("dask.array")
+    lengths = sides[0].chunks[0]
+    first_rows = da.from_array(np.cumsum([0, *lengths[:-1]]), chunks=1)
+    operands = [one for place, side in enumerate(sides) for one in (side, (0, place + 1))]
+    summed = da.blockwise(
+        partial(_sum_chunk, names=tuple(names), pairs=tuple(pairs), n_parts=max(2, -(-most // (2 * len(lengths))))),
+        # No index is summed over: Dask fuses such operations only.
+        tuple(range(1 + len(sides))),
+        first_rows,
+        (0,),
+        *operands,
+        concatenate=_concatenation(sides[0]),
+        align_arrays=False,
+        dtype=object,
+        meta=np.empty((0,) * (1 + len(sides)), dtype=object),
+    )
+    return list(summed.to_delayed().ravel())
 
 
-def _halves(parts: list[Sums]) -> list[list[Sums]]:
-    middle = len(parts) // 2
-    return [half for half in (parts[:middle], parts[middle:]) if half]
+def _concatenation(side: Any) -> bool | None:
+    """How the last operation on a side takes its chunks: Dask fuses operations of one kind only."""
+    found = getattr(side.dask.layers.get(side.name), "concatenate", True)
+    return found if found is None else bool(found)
 
 
-def _join(lists: list[list[Sums]]) -> list[Sums]:
-    return compact_parts([part for parts in lists for part in parts], MOST_PARTS)
+def _sum_chunk(first_row: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int) -> list[Sums]:
+    """Sum a chunk in one thread: Dask gives its threads a task each."""
+    rows = check_batch(sides, names, None)
+    length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
+    size = panel_rows([int(side.shape[1]) for side in rows])
+    try:
+        with single_threaded_blas():
+            return [
+                _sum_rows([side[start : start + length] for side in rows], pairs, size)
+                for start in range(0, int(rows[0].shape[0]), length)
+            ]
+    except ValueError:
+        # Say which rows they are.
+        require_finite(rows, names, int(first_row[0]))
+        raise
+
+
+def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
+    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in range(0, int(sides[0].shape[0]), size))
+    return reduce(merge, panels)
+
+
+def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:
+    return compact_parts([part for parts in lists for part in parts], most)

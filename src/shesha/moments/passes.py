@@ -52,7 +52,7 @@ def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
     if state is not None:
         raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
     pairs = all_pairs(len(sources))
-    parts = sum_dask(sources, pairs)
+    parts = sum_dask(sources, fresh.names, pairs)
     fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
     fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
     return fresh

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from shesha.io import open_matrix
 from shesha.moments.batches import batch_sides
-from shesha.moments.panels import panel_rows
+from shesha.moments.read_ahead import read_ahead, stretch_rows
 from shesha.support.arrays import stays, to_host
 from shesha.support.progress import track
-
-Item = TypeVar("Item")
-_PANELS = 16
-"""Number of panels that are read together."""
 
 
 def is_dask(side: Any) -> bool:
@@ -42,12 +36,9 @@ def open_side(side: Any, name: str) -> Any:
 
 
 def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
-    """Yield stretches of rows of all sides from a given row on, reading the next ones in the background."""
-    n = sides[0].shape[0]
-    step = _PANELS * panel_rows([side.shape[1] for side in sides])
-    starts = range(start, n, step)
-    read = ([side[first : first + step] for side in sides] for first in starts)
-    yield from track(_one_ahead(read), len(starts), "stretches of rows")
+    """Yield some rows of all sides at a time, from a row on; the next ones are read meanwhile."""
+    starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
+    yield from track(read_ahead(sides, starts), len(starts), "stretches of rows")
 
 
 def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
@@ -76,12 +67,3 @@ def _describe_side(side: Any) -> list[Any]:
     elif isinstance(side, np.ndarray) and side.size:
         found.append([float(side[0].sum()), float(side[-1].sum())])
     return found
-
-
-def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items, and prepare the next one in a thread."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        ahead = pool.submit(lambda: list(islice(items, 1)))
-        while found := ahead.result():
-            ahead = pool.submit(lambda: list(islice(items, 1)))
-            yield found[0]

@@ -1,0 +1,100 @@
+"""Reading ahead: the next rows come from the disk in a thread of their own while products are made of the last ones.
+
+Slices of a memory map are read by whoever touches them first. Without this, threads that make products would wait for
+the disk, one page after another.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shesha.moments.panels import panel_rows
+from shesha.support import memory as memory
+
+Item = TypeVar("Item")
+_PANELS = 16
+"""Panels that are read together, where memory allows."""
+_WAITING = 3
+"""Stretches that are in memory at once: one in use, one that waits, one that is read."""
+_ANNOUNCED = 3
+"""Stretches that the system has been asked to read, so that the disk always has work."""
+
+
+def stretch_rows(sides: Sequence[Any]) -> int:
+    """How many rows are read together: whole panels that take a small share of the memory budget."""
+    rows = panel_rows([int(side.shape[1]) for side in sides])
+    panel = rows * sum(int(side.shape[1]) * max(1, np.dtype(side.dtype).itemsize) for side in sides if _is_host(side))
+    room = memory.memory_budget() // 8 // max(1, _WAITING * panel)
+    return int(rows * min(_PANELS, max(1, room)))
+
+
+def read_ahead(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
+    """Yield the rows of all sides from each start on, the next ones of which are read meanwhile."""
+    yield from _one_ahead(_read(sides, starts))
+
+
+def _read(sides: Sequence[Any], starts: range) -> Iterator[list[Any]]:
+    step, announced = starts.step, starts.start
+    for start in starts:
+        for side in sides:
+            _announce(side, announced, start + _ANNOUNCED * step)
+        announced = start + _ANNOUNCED * step
+        yield [_read_pages(side[start : start + step]) for side in sides]
+
+
+def _one_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items, and make the next one in a thread while the last one is used."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead = pool.submit(lambda: list(islice(items, 1)))
+        while found := ahead.result():
+            ahead = pool.submit(lambda: list(islice(items, 1)))
+            yield found[0]
+
+
+def _read_pages(rows: Any) -> Any:
+    """Return rows whose pages are in memory: of a map each page is touched, whatever order its entries have."""
+    if not isinstance(rows, np.memmap) or not rows.size:
+        return rows
+    if not rows.flags.c_contiguous:
+        return np.array(rows)
+    pages = rows.reshape(-1).view(np.uint8)[:: mmap.PAGESIZE]
+    # A reduction lets other threads run, unlike a loop or `mmap.madvise`.
+    pages.max()
+    return rows
+
+
+def _announce(side: Any, start: int, stop: int) -> None:
+    """Ask the system to read rows of a file that will be needed soon; a hint, which may be ignored."""
+    if not hasattr(os, "posix_fadvise") or not isinstance(side, np.memmap) or not side.flags.c_contiguous:
+        return
+    rows = side[start:stop]
+    if not rows.size or side.filename is None:
+        return
+    try:
+        descriptor = os.open(side.filename, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.posix_fadvise(descriptor, _place_in_file(rows), rows.nbytes, os.POSIX_FADV_WILLNEED)
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _place_in_file(rows: Any) -> int:
+    """First byte of some rows of a map: a slice has the offset of the array that it was cut from."""
+    start = rows.offset - rows.offset % mmap.ALLOCATIONGRANULARITY
+    mapped = np.frombuffer(rows._mmap, dtype=np.uint8)
+    return int(start + rows.ctypes.data - mapped.ctypes.data)
+
+
+def _is_host(side: Any) -> bool:
+    return hasattr(side, "dtype") and getattr(side.dtype, "kind", "") in tuple("fiub")
