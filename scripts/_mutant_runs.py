@@ -24,12 +24,13 @@ LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "b
 # Rewritten assertions would compile the whole package anew in every run, as it holds a plugin of pytest.
 OPTIONS = ["--assert=plain", "-x", "-q", "-p", "no:cacheprovider", "--no-header"]
 FURTHER_TESTS = {
-    "views": ["tests/measures", "tests/stability"],
+    "views": ["tests/measures", "tests/stability", "tests/comparison/test_covariates.py"],
     "support": ["tests/runs", "tests/cli/test_terminal.py", "tests/cli/test_settings.py", "tests/test_atomic.py"],
     "kernels": [
-        *("tests/measures/test_twins.py", "tests/test_devices.py", "tests/comparison/test_unit_matching.py"),
+        *("tests/measures/test_twins.py", "tests/test_devices.py", "tests/comparison/test_sampled.py"),
         *(f"tests/stability/test_{name}_twins.py" for name in ("drift", "geometry", "label", "split")),
-        *("tests/descriptors", "tests/neuro/test_distances.py", "tests/neuro/test_split.py"),
+        *("tests/comparison/test_unit_matching.py", "tests/descriptors"),
+        *("tests/neuro/test_distances.py", "tests/neuro/test_split.py"),
     ],
     "measures": ["tests/comparison/test_held_out.py", "tests/comparison/test_sampled.py"],
     "results": [

@@ -33,9 +33,11 @@ class Mutation:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def describe(self, source: bytes) -> str:
-        """Say what is changed, and in which line."""
-        before = source.splitlines()[self.line - 1].decode().strip()
-        return f"{source[self.start : self.end].decode()} -> {self.text}  in  {before}"
+        """Say what is changed, and where: the change stands between arrows in its line."""
+        begin = source.rfind(b"\n", 0, self.start) + 1
+        stop = source.find(b"\n", self.end)
+        before, after = source[begin : self.start].decode().lstrip(), source[self.end : stop].decode()
+        return f"{before}>>{source[self.start : self.end].decode()} -> {self.text}<<{after}"
 
 
 def find_mutations(root: Path, path: Path) -> list[Mutation]:
@@ -63,7 +65,9 @@ def find_mutations(root: Path, path: Path) -> list[Mutation]:
             found.append(between(node, node.left, node.right, ARITHMETIC[type(node.op)]))
         elif isinstance(node, ast.BoolOp):
             found.append(between(node, node.values[0], node.values[1], BOOLEAN[type(node.op)]))
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        ):
             begin, end = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
             found.append(Mutation(path, node.lineno, node.col_offset, begin, end, repr(node.value + 1)))
     # Comments between operands can hide an operator; such a change would not be one of the operator alone.

@@ -43,7 +43,7 @@ def choose_tests(copy: Path, one: Mutation, reach: Reach, most: float) -> list[s
     order = sorted(reached, key=turn)
     if place is None:
         order += sorted(set(reach.seconds) - reached, key=turn)
-    total, chosen = 0.0, []
+    total, chosen = 0.0, list[str]()
     for test in order:
         total += reach.seconds[test]
         if total > most and chosen:

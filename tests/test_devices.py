@@ -291,3 +291,15 @@ def test_relabelled_grids_are_those_of_numpy(place, held, monkeypatch):
     expected = list(permutation_grids(first, second, 60, orders))
     found = list(permutation_grids([place(one) for one in first], [place(one) for one in second], 60, orders))
     np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_numpy_arrays_and_lists_never_stay(monkeypatch, own):
+    """Even where the host's arrays are left to their own library."""
+    from shesha.support.arrays import stays
+
+    if own:
+        monkeypatch.setenv("SHESHA_ARRAYS", "own")
+    assert not stays(np.ones((3, 2))) and not stays([[1.0]]) and not stays(None)
+    torch = pytest.importorskip("torch")
+    assert stays(torch.ones(3, 2)) == own

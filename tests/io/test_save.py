@@ -355,3 +355,24 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch, ending, m
     with pytest.raises(ImportError, match=message):
         files.save(tmp_path / f"m.{ending}", {"a": X})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("n", "fits"), [(6, True), (3, True), (4, False), (2, False)])
+def test_labels_are_one_per_row_of_an_array_or_of_its_layers(tmp_path, n, fits):
+    """Of a stack of layers the rows are the second axis; the third has features."""
+    arrays = {"stack": np.ones((3, 6, 4)), "other": np.ones((3, 6, 2))}
+    path = tmp_path / "a.npz"
+    if fits:
+        files.save(path, arrays, labels=np.arange(n) % 2)
+        return
+    with pytest.raises(ValueError, match=f"labels must be one per row, got {n} for arrays of shape"):
+        files.save(path, arrays, labels=np.arange(n) % 2)
+
+
+def test_names_of_arrays_come_in_any_sequence(tmp_path):
+    files.save(tmp_path / "a.npz", {"X": np.ones((5, 2)), "Y": np.zeros((5, 3))})
+    for keys in (["Y"], ("Y",), np.array(["Y"]), iter(["Y"])):
+        assert list(files.read(tmp_path / "a.npz", keys=keys)) == ["Y"]
+    for keys in ("Y", np.array("Y"), 3):
+        with pytest.raises(TypeError, match="keys must be a sequence of names"):
+            files.read(tmp_path / "a.npz", keys=keys)

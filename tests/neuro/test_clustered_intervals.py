@@ -45,3 +45,10 @@ def test_interval_and_p_value_agree_on_fishers_scale():
     low, high = np.arctanh(jackknife_correlation(correlation_of(x, y), clusters, 0.5)[0])
     assert np.isclose((low + high) / 2, whole)
     assert np.isclose((high - low) / 2, student.ppf(0.75, 5) * whole / student.isf(p_value / 2, 5))
+
+
+def test_a_negative_correlation_has_the_mirrored_interval():
+    x, y, clusters = data(6)
+    (low, high), p_value = jackknife_correlation(correlation_of(x, y), clusters, 0.95)
+    (low_of_minus, high_of_minus), p_of_minus = jackknife_correlation(correlation_of(x, -y), clusters, 0.95)
+    assert np.allclose([low_of_minus, high_of_minus, p_of_minus], [-high, -low, p_value])

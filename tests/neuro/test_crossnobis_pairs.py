@@ -30,6 +30,16 @@ def test_equal_conditions_keep_the_level_beside_one_that_differs(n, draws):
     assert rejected[1:].min() > n / 2
 
 
+@pytest.mark.parametrize("n_permutations", [19, 30])
+def test_p_values_count_the_real_labels_once(n_permutations):
+    """No exchange reaches a huge difference; without any difference all do."""
+    X, shown, runs = recording(3, difference=1000)
+    assert crossnobis_test(X, shown, runs, n_permutations=n_permutations).p_values[1] == 1 / (n_permutations + 1)
+    same = np.tile(np.arange(8.0), (36, 1))
+    found = crossnobis_test(same, shown, runs, noise=None, n_permutations=n_permutations)
+    assert found.p_values == (1.0, 1.0, 1.0)
+
+
 def test_distances_are_those_of_crossnobis():
     X, shown, runs = recording(3)
     found = crossnobis_test(X, shown, runs, n_permutations=19)

@@ -63,3 +63,12 @@ def test_strata_of_labels_and_of_few_values_are_those_values():
     found = match_by_quantity(np.arange(60.0), "depth", np.arange(60) % 2)
     assert found.text == "rows of similar depth, within blocks"
     assert all(len(set((rows % 2).tolist())) == 1 for rows in found.strata)
+
+
+@pytest.mark.parametrize("n", [*range(6, 13), 40, 400])
+def test_strata_within_which_rows_are_permuted_have_three_rows_or_more(n):
+    values = np.random.default_rng(n).standard_normal(n)
+    block = exchange(n, within=values).block
+    sizes = np.bincount(block)
+    assert len(sizes) >= 2 and sizes.min() >= 3
+    assert (np.diff(block[np.argsort(values)]) >= 0).all()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from shesha import CalibrationWarning, calibrate
 from shesha.nulls.dependence import dependence
-from shesha.nulls.periodicity import find_period
+from shesha.nulls.periodicity import _phase_agreement, find_period
 
 N, PERIOD = 200, 24.3
 PHASE = 2 * np.pi * np.arange(N) / PERIOD
@@ -34,6 +36,15 @@ def test_a_period_is_found(rng):
 @pytest.mark.parametrize("coefficients", [(), (0.9,), (1.0,), (1.56, -0.81)])
 def test_noise_memory_drifts_and_damped_waves_are_no_periods(rng, coefficients):
     assert sum(find_period(filtered(rng, coefficients, 6)) > 0 for _ in range(50)) <= 1
+
+
+@pytest.mark.parametrize("turns", [(0, 0, 0, 0), (0, 0.25, 0.5, 0.75), (0, 0.5, 0, 0.5), (0, 0, 0.25, 0.25)])
+def test_parts_agree_as_the_cosines_of_their_phases(turns):
+    """Mean over all pairs of the eight parts of a wave, of which two each begin at a phase of their own."""
+    phase = 2 * np.pi * (0.1 * np.arange(400) + np.repeat(turns, 100))
+    expected = np.mean([np.cos(2 * np.pi * (a - b)) for a, b in combinations(np.repeat(turns, 2), 2)])
+    rows = np.stack([np.sin(phase), 2 * np.sin(phase)], axis=1)
+    assert _phase_agreement(rows, 0.1) == pytest.approx(expected, abs=0.05)
 
 
 def test_series_of_different_periods_share_none(rng):

@@ -96,6 +96,22 @@ def test_the_page_of_a_comparison_has_chance_or_says_that_there_is_none():
     assert [(one.name, one.page) for one in explained] == [("CKA", "measures.md#cka")]
 
 
+def test_the_first_table_of_a_comparison_has_the_measures_to_read_first():
+    from shesha.results.similarity.pages import _first_measures
+
+    X, Y = np.random.default_rng(0).standard_normal((2, 30, 5))
+    known = shesha.compare(X, Y, ["LinReg", *_first_measures(), "MagDiff", "GULP", "EOS"]).page()
+    assert set(known.numbers[0].names) == set(_first_measures())
+    others = shesha.compare(X, Y, ["LinReg", "MagDiff", "GULP", "EOS"]).page()
+    assert others.numbers[0].names == ("LinReg", "MagDiff", "GULP")
+
+
+def test_the_page_of_an_audit_without_stability_has_one_table():
+    X, y = np.random.default_rng(0).standard_normal((30, 5)), np.arange(30) % 2
+    found = shesha.audit({"a": shesha.Rdm(shesha.compute_rdm(X))}, y, n_bootstrap=10, n_permutations=19)
+    assert [part.kind for part in found.page().numbers] == ["table"]
+
+
 def test_links_to_measures_lead_to_headings_that_exist():
     from pathlib import Path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import pytest
@@ -59,3 +60,33 @@ def test_workers_share_the_cores(monkeypatch, cores, n_workers, share):
 def test_search_paths_are_folders_that_other_processes_find():
     assert "" not in search_paths()
     assert set(search_paths()) == set(sys.path) - {""}
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", ":8786", "tls://host:8786", "host:port", "host:", "a/b:1", "ucx://h:1"]
+)
+def test_addresses_that_are_none_are_refused_before_anything_is_asked(address):
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match=r"scheduler must be an address such as tcp://127.0.0.1:8786, got"):
+        executors.require_workers(None, address)
+
+
+def test_workers_are_counted_and_never_given_with_a_cluster():
+    pytest.importorskip("distributed")
+    executors.require_workers(None, None)
+    executors.require_workers(1, None)
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        executors.require_workers(0, None)
+    with pytest.raises(ValueError, match="workers must not be given with a scheduler"):
+        executors.require_workers(2, "tcp://127.0.0.1:8786")
+
+
+@pytest.mark.parametrize("form", ["tcp://127.0.0.1:{}", "127.0.0.1:{}", "inproc://anything"])
+def test_where_something_listens_an_address_is_taken(form):
+    pytest.importorskip("distributed")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = form.format(server.getsockname()[1])
+        executors.require_workers(None, address)
+    if "{}" in form:
+        with pytest.raises(ConnectionError, match="scheduler must be the address of a Dask scheduler"):
+            executors.require_workers(None, address)

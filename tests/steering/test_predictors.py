@@ -198,3 +198,12 @@ def test_bad_tables_are_refused():
         partial_correlations({**table, "noise": np.ones(3)}, "max_drop")
     with pytest.raises(ValueError, match="table must have at least 6 models, got 5"):
         partial_correlations(models(5), "max_drop")
+
+
+@pytest.mark.parametrize("function", [predictors, vector])
+def test_as_many_rows_as_the_documentation_asks_for_suffice(function):
+    X, y = np.random.default_rng(0).standard_normal((8, 5)), np.arange(8) % 2
+    assert "at least 8 rows" in " ".join(function.__doc__.split())
+    assert function(X, y, n_draws=0, seed=0)
+    with pytest.raises(ValueError, match="X must have at least 8 rows, got 7"):
+        function(X[:7], y[:7], n_draws=0, seed=0)

@@ -1,0 +1,38 @@
+"""Shares of neighbours that classes lost are the means over their rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shesha.changes.moved_rows import losses_by_class
+from shesha.views import Representation
+
+K = 5
+
+
+def neighbours(X):
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -2)
+    return [set(row) for row in np.argsort(-cosines, axis=1)[:, :K].tolist()]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+def test_losses_are_those_of_a_loop_largest_first(n_classes):
+    rng = np.random.default_rng(n_classes)
+    before = rng.standard_normal((90, 8))
+    after = before + rng.random((90, 1)) * rng.standard_normal((90, 8))
+    labels = [f"c{i % n_classes:02}" for i in range(90)]
+    found = losses_by_class(Representation.build(before), Representation.build(after), labels, K)
+    lost = np.array([1 - len(a & b) / K for a, b in zip(neighbours(before), neighbours(after), strict=True)])
+    expected = {name: lost[[one == name for one in labels]].mean() for name in sorted(set(labels))}
+    assert found == pytest.approx(expected)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_one_class_or_more_than_can_be_shown_give_nothing():
+    side = Representation.build(np.random.default_rng(0).standard_normal((62, 4)))
+    for n_classes, most, known in ((1, 30, 0), (2, 30, 2), (30, 30, 30), (31, 30, 0), (31, 31, 31)):
+        found = losses_by_class(side, side, [str(i % n_classes) for i in range(62)], K, most)
+        assert len(found) == known and not any(found.values())

@@ -1,0 +1,64 @@
+"""A verdict tells the rows and classes that moved most, and what a stream's ranks add up to."""
+
+from __future__ import annotations
+
+from math import log10
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shesha.drift import checks
+from shesha.drift.expected_shift import _verdict
+from shesha.drift.jumper import composite_jumper
+
+
+def setting(codes, classes, n, floor=None):
+    reference = SimpleNamespace(codes=codes, classes=classes, row_name=lambda row: f"row {row}")
+    unchanged = None if floor is None else SimpleNamespace(rows=floor, classes=np.zeros(len(classes)))
+    return SimpleNamespace(reference=reference, unchanged=unchanged)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 13])
+def test_the_ten_classes_that_moved_most_are_told(n_classes):
+    rng = np.random.default_rng(n_classes)
+    codes, names = np.arange(60) % n_classes, [f"c{i}" for i in range(n_classes)]
+    moved = rng.random(60)
+    moved[5] = np.nan
+    found = checks._classes(setting(codes, names, 60), moved)
+    means = {name: np.nanmean(moved[codes == i]) for i, name in enumerate(names)}
+    expected = sorted(means.items(), key=lambda one: -one[1])[:10]
+    assert [(one.name, one.movement) for one in found] == [(name, pytest.approx(mean)) for name, mean in expected]
+    assert all(np.isnan(one.floor) for one in found)
+    assert checks._classes(setting(codes * 0, names[:1], 60), moved) == ()
+    assert checks._classes(setting(codes, names, 60), moved * np.nan) == ()
+
+
+def test_the_five_rows_that_moved_most_beyond_what_re_encodings_do_are_told():
+    moved, floor = np.array([0.9, 0.5, np.nan, 0.4, 0.3, 0.2, 0.1]), np.array([0.75, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
+    found = checks._rows(setting(np.arange(7) % 2, ["a", "b"], 7, floor), moved)
+    assert [(one.name, one.label) for one in found] == [
+        ("row 1", "b"), ("row 3", "b"), ("row 4", "a"), ("row 5", "b"), ("row 0", "a")
+    ]  # fmt: skip
+    assert [one.floor for one in found] == [0.0, 0.1, 0.0, 0.0, 0.75]
+    few = checks._rows(setting(None, [], 7), np.array([0.1, np.nan, 0.3]))
+    assert [(one.name, one.label) for one in few] == [("row 2", ""), ("row 0", "")]
+
+
+@pytest.mark.parametrize(("power", "state"), [(1, "ok"), (8, "alert")])
+def test_a_verdict_holds_the_path_of_its_ranks(power, state):
+    rng = np.random.default_rng(1)
+    p, scores = rng.random(60) ** power, rng.random(60)
+    found, (path,) = _verdict(p, scores, 0.01), composite_jumper(p[None])
+    assert (found.log10_martingale, found.log10_highest) == (path[-1], max(0.0, path.max()))
+    assert (found.n_seen, found.mean_p_value) == (60, pytest.approx(p.mean()))
+    assert found.log10_threshold == pytest.approx(2.0)
+    assert scores[list(found.strangest)].tolist() == sorted(scores, reverse=True)[: len(found.strangest)]
+    assert found.state == state
+    reached = np.flatnonzero(path >= 2.0)
+    assert found.alarm_since == (reached[0] + 1 if len(reached) else 0)
+    # A tenth of what raises an alarm is worth a look.
+    for level, near in ((path.max() + 2, "ok"), (path[-1] + 0.5, "watch")):
+        if near == "ok" or path[-1] == path.max():
+            assert _verdict(p, scores, 10.0**-level).state == near
+    assert log10(1 / found.alpha) == pytest.approx(2.0)
