@@ -226,3 +226,17 @@ def test_bad_input_is_refused_by_name(data, models, options, error, message):
 def test_constant_data_give_a_reason():
     with pytest.raises(ValueError, match="must have a value by RSA, got none: all distances between rows are equal"):
         rank_models(Rdm(np.ones(N * (N - 1) // 2)), MODELS, **FEW)
+
+
+@pytest.mark.parametrize("measure", ["RSA", "CKA"])
+@pytest.mark.parametrize("n_groups", [1, 2, 4])
+def test_few_groups_give_no_intervals_and_no_winner(n_groups, measure):
+    """Of two groups there are three distinct resamples, whatever is drawn."""
+    rng, groups = np.random.default_rng(0), np.arange(40) * n_groups // 40
+    data = rng.standard_normal((40, 6))
+    candidates = {"near": data + 0.1 * rng.standard_normal(data.shape), "far": rng.standard_normal((40, 6))}
+    found = rank_models(data, candidates, measure, groups=groups, **FEW)
+    pair = found.pair("near", "far")
+    assert np.isnan([pair.low, pair.high, pair.p_value]).all()
+    assert f"because they take at least 5 groups, got {n_groups}." in " ".join(found.notes)
+    assert found.models[0].value == pytest.approx(rank_models(data, candidates, measure, **FEW).models[0].value)

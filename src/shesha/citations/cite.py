@@ -44,14 +44,14 @@ class Citations:
         return "\n\n".join([*self.entries, *(["\n".join(comments)] if comments else [])])
 
 
-def cite(*used: str | Result) -> Citations:
+def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     """Return BibTeX entries for the library and for the sources of measures and scores.
 
     Parameters
     ----------
-    *used : str or result
-        Names of measures, stability scores or descriptors, or results, which name theirs. Without any, only the
-        library is cited.
+    *used : str, result or mapping
+        Names of measures, stability scores or descriptors; or results, which name theirs, as they are or as the plain
+        values of `to_dict()`. Without any, only the library is cited.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def cite(*used: str | Result) -> Citations:
     return Citations((_library(), *entries), tuple(unchecked))
 
 
-def _sources(one: str | Result) -> Iterator[tuple[str, str]]:
+def _sources(one: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and the reference of each measure or score."""
     if isinstance(one, str):
         found = _find(one)
@@ -94,8 +94,8 @@ def _sources(one: str | Result) -> Iterator[tuple[str, str]]:
         else:
             yield found.name, found.reference
         return
-    kinds.instance(one, Result, "used", "names of measures or scores, or results")
-    for name in dict.fromkeys(_names_in(one.to_dict())):
+    kinds.instance(one, (Result, Mapping), "used", "names of measures or scores, or results")
+    for name in dict.fromkeys(_names_in(one.to_dict() if isinstance(one, Result) else one)):
         if (found := _find(name)) is not None:
             yield found.name, found.reference
 

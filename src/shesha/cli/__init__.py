@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_NOT_OURS = 2
+_NOT_OURS, _INTERRUPTED = 2, 130
 
 
 def main() -> None:
@@ -17,9 +17,14 @@ def main() -> None:
             f"{name_conflict.remedy(name_conflict.strangers())}\n"
         )
         sys.exit(_NOT_OURS)
-    from shesha.cli._app import main as run
+    try:
+        from shesha.cli._app import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:
+        # While the library is imported, and before the command begins.
+        sys.stderr.write("shesha: interrupted\n")
+        sys.exit(_INTERRUPTED)
 
 
 __all__ = ["main"]

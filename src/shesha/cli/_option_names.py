@@ -23,6 +23,9 @@ _OPTIONS = {
     "suite": "SUITE",
     "out": "--out",
     "only": "--where",
+    "max_rows": "--rows",
+    "max_loss": "--max-loss",
+    "calibrate": "--calibrate",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
+_WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
+"""What the folder of a store or of a model holds: nothing in it is for others to write."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
 """The option for a file with every number."""
@@ -106,11 +108,11 @@ class Outputs:
 
         plot, card = self.plot, self.card
         numbers = found.to_dict() if content is None else content
-        if str(self.json) != "-":
-            text = str(found) if report is None else report
-            say(text if brief else "\n\n".join(filter(None, [text, as_text(sentence_sections(found))])))
-        # The numbers come first, and each file fails alone: what took an hour must not be lost for a picture.
+        text = str(found) if report is None else report
+        shown = text if brief else "\n\n".join(filter(None, [text, as_text(sentence_sections(found))]))
+        # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
+            *([] if str(self.json) == "-" else printed(shown)),
             *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
             *failed("--html", self.html, lambda: save_page(self.html, found.page, files)),
             *failed("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
@@ -121,6 +123,17 @@ class Outputs:
             raise OSError("; ".join(failures))
         if getattr(found, "interrupted", False):
             raise typer.Exit(INTERRUPTED)
+
+
+def printed(report: str) -> Iterable[str]:
+    """Print a report, and return why it could not be printed, if so; a reader who left has seen enough."""
+    try:
+        say(report)
+    except BrokenPipeError:
+        # What is left in the buffer has nowhere to go either.
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
+    except OSError as error:
+        yield f"the report was not printed: {error.strerror or error}"
 
 
 def failed(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
@@ -139,8 +152,22 @@ def require_separate(outputs: Mapping[str, Path | None], inputs: Iterable[str | 
             if is_same_file(path, earlier) and not atomic_files.is_stream(path):
                 raise ValueError(f"{option} must name another file than {other}, got {path} for both")
         for given in inputs:
-            if given is not None and any(is_same_file(path, one) for one in _paths_in(str(given))):
+            if given is not None and any(_is_read(path, one) for one in _paths_in(str(given))):
                 raise ValueError(f"{option} must name another file than the inputs, got {path}, which is read")
+
+
+def _is_read(path: Path, given: Path) -> bool:
+    """Whether an output is what a command reads, or lies among it: in a store, a model, or a folder of such files."""
+    if is_same_file(path, given):
+        return True
+    root, place = Path(os.path.realpath(given)), Path(os.path.realpath(path))
+    if not root.is_dir() or root not in place.parents:
+        return False
+    from shesha.io.readers import formats
+
+    folders = [folder for folder in place.parents if folder == root or root in folder.parents]
+    whole = any((folder / name).exists() for folder in folders for name in _WHOLE)
+    return whole or (place.exists() and place.suffix.lower() in formats())
 
 
 def _paths_in(given: str) -> list[Path]:

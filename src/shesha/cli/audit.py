@@ -98,7 +98,7 @@ def audit_command(
     """
     from shesha.auditing import audit
 
-    inputs = (*(files or ()), texts, labels, blocks, groups, within, store)
+    inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs)
     if workers is not None and workers < 1:
         raise ValueError(f"--workers must be at least 1, got {workers}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,5 +20,18 @@ def cite_command(
     """Print BibTeX entries for this library and the sources of measures and scores."""
     import shesha
 
-    items = [shesha.load(name) if name.endswith(".json") and Path(name).is_file() else name for name in used or ()]
-    typer.echo(str(shesha.cite(*items)))
+    typer.echo(str(shesha.cite(*(_read(name) if name.endswith(".json") else name for name in used or ()))))
+
+
+def _read(name: str) -> Any:
+    """Return a result that `save` wrote, or the plain values that a command wrote with --json."""
+    import shesha
+
+    path = Path(name)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"FILE must hold a result as JSON, got {name}: {error}") from error
+    if not isinstance(found, dict) or "shesha" not in found:
+        raise ValueError(f"FILE must hold a result of shesha, saved or written with --json, got other JSON in {name}")
+    return shesha.load(path) if "result" in found and "format" in found else found

@@ -98,7 +98,7 @@ def compare_command(
 
     Two arrays give one line per measure, more give every pair. Ends with status 2 if no measure has a value.
     """
-    inputs = (*(files or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
+    inputs = (*(files or ()), *(model or ()), texts, labels, blocks, groups, within, *(covariates or ()), store)
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(

@@ -70,7 +70,7 @@ def diff_command(
     from shesha.changes import diff
 
     given = list(files or ())
-    inputs = (*given, texts, labels, blocks, groups, *(also or ()), *(again or ()))
+    inputs = (*given, *(model or ()), texts, labels, blocks, groups, *(also or ()), *(again or ()))
     outputs = _outputs.Outputs(json, plot, html, None, inputs, explore)
     others: dict[str, Any]
     before: Any

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shesha.cli import _model_inputs
+from shesha.cli import _model_inputs, _outputs
 
 
 def extract_command(
@@ -37,6 +37,7 @@ def extract_command(
     """Run texts through a model and write its layers to a file, batch by batch, with constant memory."""
     asked = _model_inputs.FromModels.parse([model], [file] if file else [], texts, layers, pool, batch_size, device)
     assert asked is not None
+    _outputs.require_separate({"--out": out}, (model, file, texts))
     found = asked.write_layers(out)
     for name, array in found.items():
         typer.echo(f"{name}: {' x '.join(map(str, array.shape))}")

@@ -52,7 +52,7 @@ def layers_command(
     """
     from shesha.calibration import calibrate_layers
 
-    outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), texts, blocks, groups, within))
+    outputs = _outputs.Outputs(json, plot, html, card, (*(files or ()), *(model or ()), texts, blocks, groups, within))
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     if models is not None:
         exchanged = _design_options.read_design([models.file], blocks, groups, within, shift, block_length)

@@ -46,4 +46,5 @@ def leaderboard_command(
     from shesha.benchmark import leaderboard_page
 
     _outputs.require_writable(output)
+    _outputs.require_separate({"--out": output}, folder.rglob("*.json") if folder.is_dir() else [])
     _outputs.write(output, leaderboard_page(folder, suite=only))

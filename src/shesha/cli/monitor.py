@@ -172,7 +172,7 @@ def check_command(
     """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, *_files_of(folder)))
+    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *_files_of(folder)))
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     found = DriftMonitor.load(folder)
@@ -219,10 +219,10 @@ def history_command(
     """Print earlier checks and updates."""
     from shesha.drift import DriftMonitor
 
-    _outputs.require_writable(json)
+    outputs = _outputs.Outputs(json, inputs=_files_of(folder))
     found = DriftMonitor.load(folder)
     checks, updates = found.history("check", last), found.history("update", last)
-    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, json)
+    _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, outputs.json)
 
 
 @monitor.command("acknowledge")
@@ -288,8 +288,12 @@ def _stacks(paths: list[Path], key: str | None) -> list[Any]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """Return the files of a monitor, which no output may replace."""
-    return sorted(folder.iterdir()) if folder.is_dir() else [folder]
+    """Return what a monitor keeps, which no output may replace."""
+    from shesha.drift.monitor_files import ABOUT, HISTORY
+
+    if not folder.is_dir():
+        return [folder]
+    return sorted({*folder.glob("arrays-*.npz"), *folder.glob(f"{HISTORY}*"), folder / ABOUT, folder / HISTORY})
 
 
 def _pairs(about: list[str] | None) -> dict[str, str]:

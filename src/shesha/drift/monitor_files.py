@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from shesha.support import atomic_files
 
 LAYOUT = 1
 ABOUT, HISTORY = "monitor.json", "history.sqlite"
+_OWN = re.compile(r"arrays-[0-9a-f]{16}\.npz")
 _ENTRY = "monitor"
 """Entry of a single file that replaces `monitor.json`."""
 
@@ -89,7 +91,8 @@ def _write_folder(
     about = {"layout": LAYOUT, "shesha": __version__, "arrays": file, "sha256": name, **plain}
     atomic_files.write_text(folder / ABOUT, json.dumps(about, indent=2, allow_nan=False) + "\n")
     for old in folder.glob("arrays-*.npz"):
-        if old.name != file:
+        # Others may call their own files arrays-something.
+        if old.name != file and _OWN.fullmatch(old.name):
             old.unlink(missing_ok=True)
     return name[:16]
 

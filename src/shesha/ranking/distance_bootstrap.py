@@ -105,7 +105,7 @@ def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Genera
         second.append(np.hstack(_values_and_shares(vectors, pair_weights(counts))))
         moved = np.hstack(_values_and_shares(vectors, _small_changes(counts)))
         first.append(observed + (moved - observed) / _SMALL)
-    n = problem.n_units
+    n = max(2, problem.n_units)
     kinds = (
         RowResamples(known_resamples(first), n / (n - 1), 2.0),
         RowResamples(known_resamples(second), n / (n - 1), 3.0),

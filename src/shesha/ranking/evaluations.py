@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class Problem:
         return tuple(self.models)
 
 
+FEWEST_UNITS = 5
+"""Rows, or groups of rows, that intervals take: few groups give few distinct resamples."""
+
+
 @dataclass(frozen=True)
 class Evaluations:
     """Values of the measure: one column per model, then each subject with the mean of any others."""
@@ -54,6 +58,11 @@ class Evaluations:
     has_ceiling: bool
     shares: Resampled | None = None
     """Variance that each model explains alone, then uniquely; last, the variance that all explain together."""
+
+    def without_resamples(self) -> Evaluations:
+        """Return the values alone, where too few units were there to be resampled."""
+        shares = None if self.shares is None else self.shares.without_resamples()
+        return replace(self, values=self.values.without_resamples(), shares=shares)
 
     @property
     def n_models(self) -> int:

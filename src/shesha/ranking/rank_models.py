@@ -18,7 +18,7 @@ from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg
 from shesha.nulls.designs import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
-from shesha.ranking.evaluations import Evaluations, Problem
+from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
 from shesha.ranking.row_subsets import evaluate_subsets
 from shesha.ranking.weighted_models import combine_models
 from shesha.results.base import reaches_level
@@ -112,15 +112,19 @@ def rank_models(
     check.fraction(confidence, "confidence", closed=False)
     check.count(n_permutations, "n_permutations")
     problem = _check_problem(data, models, measure, groups, blocks, seed)
-    evaluate = evaluate_distances if problem.by_distances else evaluate_subsets
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.by_distances else _FEWER)
     try:
-        found = evaluate(problem, count, spawn(seed, _RESAMPLING))
+        found = _evaluate(problem, count, seed)
     except NotEstimable as reason:
         raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
     notes: list[str] = []
-    if found.values.n_resamples == 0:
+    if problem.n_units < FEWEST_UNITS:
+        notes.append(
+            f"No intervals and no tests of pairs, because they take at least {FEWEST_UNITS} groups, got "
+            f"{problem.n_units}."
+        )
+    elif found.values.n_resamples == 0:
         notes.append(
             "No intervals and no tests of pairs, because fewer than nine tenths of the resamples have a value. "
             "Use more rows."
@@ -185,6 +189,14 @@ def _subjects(data: Any) -> dict[str, Any]:
     if several or getattr(data, "ndim", 2) == 3:
         return {f"data[{place}]": one for place, one in enumerate(data)}
     return {"data": data}
+
+
+def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
+    """Score all models, with resamples where there are units enough."""
+    evaluate = evaluate_distances if problem.by_distances else evaluate_subsets
+    if problem.n_units < FEWEST_UNITS:
+        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).without_resamples()
+    return evaluate(problem, n_resamples, spawn(seed, _RESAMPLING))
 
 
 def _pairs(

@@ -32,6 +32,8 @@ def _on_subsets(
 ) -> RowResamples:
     """Score random subsets of a share of the rows, with a finite-population correction."""
     clusters, n = problem.design.clusters, problem.n_units
+    if n < 2:
+        return RowResamples(np.empty((0, *shape)), 1.0, 1.0)
     n_kept = min(n - 1, max(2, round(share * n)))
     found = []
     for _ in track(range(n_resamples), n_resamples, f"subsets of {n_kept} of {n} rows"):

@@ -40,6 +40,10 @@ class Resampled:
     n_units: int
     """Rows, or groups of rows, that are resampled."""
 
+    def without_resamples(self) -> Resampled:
+        """Return the observed values alone."""
+        return replace(self, on_rows=tuple(replace(one, values=one.values[:0]) for one in self.on_rows))
+
     @property
     def n_resamples(self) -> int:
         """Number of resamples with values; 0 without resampling."""
