@@ -38,31 +38,39 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
     if (X[0] == X[-1]).all() and (X[0] == X).all():
         return float("nan")
     n_classes = int(codes.max()) + 1
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        sums, squares = _class_sums(X, X[0].copy(), codes, n_classes)
-        mean = sums.sum(axis=0) / len(X)
-        total = squares - len(X) * float(mean @ mean)
-    if not (_SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares):
-        # Numbers beyond the range of squares, or a first row far from all others.
-        centred = X / length_unit(X)
-        centred -= centred.mean(axis=0)
-        centred /= np.abs(centred).max()
-        sums, total = _class_sums(centred, np.zeros(X.shape[1]), codes, n_classes)
-        mean = np.zeros(X.shape[1])
     counts = np.bincount(codes, minlength=n_classes)
-    means = sums[counts > 0] / counts[counts > 0][:, None] - mean
-    between = float(counts[counts > 0] @ np.einsum("ij,ij->i", means, means))
-    return float(np.clip(between / total, 0.0, 1.0))
+    # Centring costs as much as all the rest, and only a common offset needs it.
+    for origin in (None, X[0].copy()):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            sums, squares = _class_sums(X, origin, codes, n_classes)
+            mean = sums.sum(axis=0) / len(X)
+            total = squares - len(X) * float(mean @ mean)
+        if _SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares:
+            return _between_share(sums, counts, mean, total)
+    # Numbers beyond the range of squares, or a first row far from all others.
+    centred = X / length_unit(X)
+    centred -= centred.mean(axis=0)
+    centred /= np.abs(centred).max()
+    sums, total = _class_sums(centred, None, codes, n_classes)
+    return _between_share(sums, counts, np.zeros(X.shape[1]), total)
 
 
-def _class_sums(X: Matrix, origin: Vector, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
-    """Sum of the rows of each class, and of all squares, about an origin, in stretches of rows that fit in cache."""
+def _between_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
+    """Share of the squares about the mean that are between the means of classes."""
+    present = counts > 0
+    means = sums[present] / counts[present][:, None] - mean
+    between = float(counts[present] @ np.einsum("ij,ij->i", means, means))
+    return min(1.0, max(0.0, between / total))
+
+
+def _class_sums(X: Matrix, origin: Vector | None, codes: Labels, n_classes: int) -> tuple[Matrix, float]:
+    """Sum of the rows of each class, and of all squares, from an origin: a stretch of rows in the cache at a time."""
     sums, squares = np.zeros((n_classes, X.shape[1])), 0.0
     step = max(1, _CACHED // X.shape[1])
     indicators = (codes == np.arange(n_classes)[:, None]).astype(np.float64)
     with single_threaded_blas():
         for start in range(0, len(X), step):
-            part = X[start : start + step] - origin
+            part = X[start : start + step] if origin is None else X[start : start + step] - origin
             sums += indicators[:, start : start + step] @ part
             squares += float(np.einsum("ij,ij->", part, part))
     return sums, squares

@@ -2,65 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.class_statistics import class_means
 from shesha.kernels.precision import huge_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.support.types import Labels, Matrix
+from shesha.support.types import Index, Labels, Matrix
 
 _RIDGE = 1e-6
+_AT_ONCE = 8
+"""Resamples that one thread draws on at a time: handing over fewer would take longer than they do."""
 
 
 def overlaps(X: Matrix, codes: Labels, n_bootstrap: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Agreement of the full data's discriminant subspace with that of each resample; NaN if there is none."""
-    members = [np.flatnonzero(codes == label) for label in np.unique(codes)]
-    size = int(len(X) * share) // len(members)
-    draws = [[rng.choice(rows, size, replace=True) for rows in members] for _ in range(n_bootstrap)]
-    X = X / huge_unit(X)
-    centred = X - X.mean(axis=0)
+    classes, means = _class_rows(X, codes)
+    size = int(len(X) * share) // len(classes)
+    draws = [[rng.integers(len(rows), size=size) for rows in classes] for _ in range(n_bootstrap)]
     with single_threaded_blas():
-        full = discriminant_basis(centred, codes)
+        full = _discriminant_basis(classes, means, [np.ones(len(rows), dtype=np.intp) for rows in classes])
 
-    def overlap(draw: list[NDArray[np.intp]]) -> float:
-        rows = np.concatenate(draw)
-        basis = discriminant_basis(centred[rows], codes[rows])
+    def overlap(draw: list[Index]) -> float:
+        basis = _discriminant_basis(
+            classes, means, [np.bincount(one, minlength=len(rows)) for one, rows in zip(draw, classes, strict=True)]
+        )
         if full.shape[1] == 0 or basis.shape[1] == 0:
             return float("nan")
-        cosines = np.linalg.svd(full.T @ basis, compute_uv=False)
+        shared = full.T @ basis
+        cosines = np.abs(shared[0]) if shared.size == 1 else np.linalg.svd(shared, compute_uv=False)
         return float(np.minimum(cosines, 1.0).sum() / max(full.shape[1], basis.shape[1]))
 
-    return np.array(list(parallel(overlap, draws)))
+    parts = [draws[start : start + _AT_ONCE] for start in range(0, n_bootstrap, _AT_ONCE)]
+    return np.array([one for part in parallel(lambda part: [overlap(draw) for draw in part], parts) for one in part])
 
 
-def discriminant_basis(X: Matrix, codes: Labels) -> Matrix:
-    """Orthonormal basis of the discriminant directions; no columns if all class means coincide."""
+def _class_rows(X: Matrix, codes: Labels) -> tuple[list[Matrix], Matrix]:
+    """The rows of each class less their mean, and the means."""
+    codes = np.unique(codes, return_inverse=True)[1]
+    X = X / huge_unit(X)
+    centred = X - X.mean(axis=0)
+    means, counts = class_means(centred, codes)
+    centred = centred[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(counts).astype(np.intp)
+    return [rows - mean for rows, mean in zip(np.split(centred, ends[:-1]), means, strict=True)], means
+
+
+def _discriminant_basis(classes: Sequence[Matrix], means: Matrix, counts: Sequence[Index]) -> Matrix:
+    """Orthonormal basis of the discriminant directions of counted rows; no columns if all class means coincide.
+
+    A row that is drawn twice has twice the weight: distinct rows are fewer than draws.
+    """
+    drawn, n = [np.flatnonzero(one) for one in counts], sum(int(one.sum()) for one in counts)
+    spread, shifted, start = np.empty((sum(map(len, drawn)), means.shape[1])), means.copy(), 0
+    for place, (rows, chosen, count) in enumerate(zip(classes, drawn, counts, strict=True)):
+        part, weights = spread[start : start + len(chosen)], count[chosen].astype(np.float64)
+        np.take(rows, chosen, axis=0, out=part, mode="clip")
+        shift = weights @ part / weights.sum()
+        part -= shift
+        part *= np.sqrt(weights / n)[:, None]
+        shifted[place] += shift
+        start += len(chosen)
+    differences = (shifted[1:] - shifted[0]).T
+    if not differences.any():
+        return np.empty((len(differences), 0))
+    directions = _inverse_covariance_times(spread, differences)
+    return directions / np.linalg.norm(directions) if directions.shape[1] == 1 else _orthonormal(directions)
+
+
+def _orthonormal(directions: Matrix) -> Matrix:
     import scipy.linalg
 
-    means, _ = class_means(X, codes)
-    present = np.searchsorted(np.unique(codes), codes)
-    centred = X - means[present]
-    differences = (means[1:] - means[0]).T
-    if not differences.any():
-        return np.empty((X.shape[1], 0))
-    directions = _inverse_covariance_times(centred, differences)
     q, triangle, _ = scipy.linalg.qr(directions, mode="economic", pivoting=True)
     size = np.abs(np.diagonal(triangle))
     return np.asarray(q[:, size > size[0] * max(directions.shape) * np.finfo(float).eps])
 
 
-def _inverse_covariance_times(centred: Matrix, right: Matrix) -> Matrix:
-    """Solve (C'C / n + ridge) w = right; with fewer rows than features through the rows (Woodbury)."""
-    import scipy.linalg
+def _inverse_covariance_times(spread: Matrix, right: Matrix) -> Matrix:
+    """Solve (S'S + ridge) w = right; with fewer rows than features through the rows (Woodbury)."""
+    rows, d = spread.shape
+    if d <= rows:
+        return _solve(spread, right)
+    return (right - spread.T @ _solve(spread.T, spread @ right)) / _RIDGE
 
-    n, d = centred.shape
-    if d <= n:
-        covariance = centred.T @ centred / n
-        covariance[np.diag_indices(d)] += _RIDGE
-        return np.asarray(scipy.linalg.solve(covariance, right, assume_a="pos", check_finite=False))
-    inner = centred @ centred.T / n
-    inner[np.diag_indices(n)] += _RIDGE
-    return (
-        right - centred.T @ scipy.linalg.solve(inner, centred @ right / n, assume_a="pos", check_finite=False)
-    ) / _RIDGE
+
+def _solve(factor: Matrix, right: Matrix) -> Matrix:
+    """Solve (F'F + ridge) w = right: one triangle of the product is enough, and is computed alone."""
+    from scipy.linalg.blas import dsyrk
+    from scipy.linalg.lapack import dposv
+
+    transposed = factor.T.flags.f_contiguous
+    product = dsyrk(1.0, factor.T, lower=True) if transposed else dsyrk(1.0, factor, trans=True, lower=True)
+    np.einsum("ii->i", product)[:] += _RIDGE
+    _, found, failed = dposv(product, right, lower=True, overwrite_a=True)
+    # Without the digits for a decomposition, the ridge is below rounding: least squares are the limit.
+    return np.asarray(np.linalg.lstsq(factor.T @ factor, right)[0] if failed else found)

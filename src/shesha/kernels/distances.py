@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.kernels import devices, native
 from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
-from shesha.kernels.threads import parallel
+from shesha.kernels.threads import parallel, threads_for
 from shesha.kernels.triangles import row_start, write_rows
 from shesha.support import memory as memory
 from shesha.support.arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
@@ -91,7 +91,7 @@ def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
     def fill(start: int) -> None:
         write_rows(out, n, start, min(start + PANEL, n), rows[start : start + PANEL] @ rows[start:].T)
 
-    for _ in parallel(fill, range(0, n, PANEL)):
+    for _ in parallel(fill, range(0, n, PANEL), at_once=threads_for(n * rows.size)):
         pass
     return out, squared_lengths(rows)
 
@@ -115,7 +115,7 @@ def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) 
         if root:
             np.sqrt(own, out=own)
 
-    for _ in parallel(fill, range(0, n, PANEL)):
+    for _ in parallel(fill, range(0, n, PANEL), at_once=threads_for(n * rows.size)):
         pass
     return out
 

@@ -20,6 +20,8 @@ Result = TypeVar("Result")
 
 _NAME = "shesha"
 _MOST_THREADS = 64
+_SMALL = 1 << 24
+"""Multiplications that one thread has done before others have started."""
 _blas_lock = RLock()
 _blas_depth = 0
 
@@ -50,12 +52,15 @@ def _blas() -> Any:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS calls in their caller's thread; the outermost exit restores the previous setting."""
-    global _blas_depth, _limiter
+    """Keep BLAS calls in their caller's thread; the previous setting returns with the outermost exit."""
+    global _blas_depth, _blas_settings
     with _blas_lock:
         if _blas_depth == 0:
-            _limiter = _blas().limit(limits=1)
-            _limiter.__enter__()
+            # Asking each library for this number alone takes a fraction of what threadpoolctl's own limit asks for.
+            settings = [(library, library.get_num_threads()) for library in _blas().lib_controllers]
+            _blas_settings = [(library, n) for library, n in settings if n is not None and n != 1]
+            for library, _ in _blas_settings:
+                library.set_num_threads(1)
         _blas_depth += 1
     try:
         yield
@@ -63,10 +68,16 @@ def single_threaded_blas() -> Iterator[None]:
         with _blas_lock:
             _blas_depth -= 1
             if _blas_depth == 0:
-                _limiter.__exit__(None, None, None)
+                for library, n in _blas_settings:
+                    library.set_num_threads(n)
 
 
-_limiter: Any = None
+_blas_settings: list[tuple[Any, int]] = []
+
+
+def threads_for(n_multiplications: int) -> int | None:
+    """How many pieces of some work to do at once: one where the work is small, or as many as there are threads."""
+    return 1 if n_multiplications < _SMALL else None
 
 
 def parallel(

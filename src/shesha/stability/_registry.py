@@ -97,6 +97,19 @@ class Variant:
         """Value of perfect stability, if there is one."""
         return float(self.bounds[1]) if np.isfinite(self.bounds[1]) else None
 
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature of the function of data as given."""
+        own = list(inspect.signature(self.function).parameters.values())[_LEADING[self.needs] :]
+        data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[self.needs]]
+        typed = [one.replace(annotation="ArrayLike") for one in data]
+        return inspect.Signature([*typed, *own], return_annotation="float")
+
+    @cached_property
+    def _options_of_view(self) -> frozenset[str]:
+        """What the view's constructor takes, of the options."""
+        return frozenset(inspect.signature(self.view.build).parameters) - {"seed"}
+
     @property
     def options(self) -> dict[str, Any]:
         """The options of the function, with their defaults."""
@@ -126,8 +139,7 @@ class Variant:
 
     def look(self, source: Rows | Rdm, options: Mapping[str, Any]) -> Any:
         """Return the view that the function scores."""
-        known = inspect.signature(self.view.build).parameters
-        chosen = {name: value for name, value in options.items() if name in known and name != "seed"}
+        chosen = {name: value for name, value in options.items() if name in self._options_of_view}
         return representation_from(source).view(self.view, **chosen, **self.view_options)
 
     def check_data(self, X: Any, name: str = "X") -> Rows | Rdm:
@@ -226,7 +238,7 @@ def _as_function(found: Variant) -> Callable[..., float]:
     def score(*args: Any, **kwargs: Any) -> float:
         return _call(found, args, kwargs)
 
-    score.__signature__ = _public_signature(found)  # type: ignore[attr-defined]
+    score.__signature__ = found.signature  # type: ignore[attr-defined]
     score.variant = found  # type: ignore[attr-defined]
     # Its signature is that of the view.
     del score.__wrapped__
@@ -234,7 +246,7 @@ def _as_function(found: Variant) -> Callable[..., float]:
 
 
 def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    bound = _public_signature(found).bind(*args, **kwargs)
+    bound = found.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     options = dict(bound.arguments)
     data = [options.pop(name) for name in _DATA[found.needs]]
@@ -248,13 +260,6 @@ def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> flo
 
 
 _DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
-
-
-def _public_signature(found: Variant) -> inspect.Signature:
-    own = list(inspect.signature(found.function).parameters.values())[_LEADING[found.needs] :]
-    data = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in _DATA[found.needs]]
-    typed = [one.replace(annotation="ArrayLike") for one in data]
-    return inspect.Signature([*typed, *own], return_annotation="float")
 
 
 def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
