@@ -39,7 +39,9 @@ class _Sorted:
         scales = np.stack([distinct, ndtri((np.cumsum(count) - count / 2) / len(values))])
         scales = scales - (scales @ count / len(values))[:, None]
         scales = scales / np.sqrt(scales**2 @ count / len(values))[:, None]
-        return cls(_running(count.astype(np.float64)), _running(scales * count), _running(scales**2 * count)), place.astype(np.intp)
+        return cls(
+            _running(count.astype(np.float64)), _running(scales * count), _running(scales**2 * count)
+        ), place.astype(np.intp)
 
     def squares_inside(self, start: Index, stop: int | Index) -> Vector:
         """Sum of squares about the mean of each stretch of values, over both scales."""

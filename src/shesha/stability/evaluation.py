@@ -95,7 +95,8 @@ def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
     """Return what the covariates leave of the features."""
     if known.columns is None or not isinstance(source, Rows):
         raise ValueError("covariates must be columns beside features, got distances between rows")
-    return Rows(known.residuals(source.whole.rows), source.name)
+    rows = source.whole.rows
+    return Rows(known.fit(rows).residuals(rows), source.name)
 
 
 def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:
