@@ -226,12 +226,57 @@ def test_natural_splines_are_those_of_scipy(rng):
         assert np.abs(left).max() < 1e-9
 
 
-def test_an_effect_with_more_bends_than_the_spline_is_warned_of(rng):
+@pytest.mark.parametrize("bends", [25, 40])
+def test_an_effect_with_more_bends_than_the_spline_is_warned_of(bends, rng):
     known = rng.uniform(-1, 1, 200)
-    wave = np.sin(5 * np.pi * known)[:, None]
+    wave = np.sin(bends * np.pi * known)[:, None]
     X, Y = (3 * wave @ rng.standard_normal((1, D)) + rng.standard_normal((200, D)) for _ in "XY")
-    with pytest.warns(CalibrationWarning, match="rows of similar covariates are still close after a smooth fit"):
+    with pytest.warns(
+        CalibrationWarning,
+        match=r"features still follow covariates after a smooth fit \(.*\)\. P-values may be too small",
+    ):
         calibrate(X, Y, "CKA", covariates=known, n_permutations=19, seed=0)
+
+
+@pytest.mark.parametrize("bends", [1.5, 3])
+def test_splines_grow_with_the_bends_of_an_effect(bends):
+    """Four terms called 63 to 93 % of these related."""
+    found, n, terms = 0, 200, []
+    for run in range(RUNS):
+        rng = np.random.default_rng([24, run])
+        known = rng.standard_normal(n)
+        wave = np.sin(bends * np.pi * known / 2)[:, None]
+        X, Y = (2 * wave * rng.standard_normal(8) + rng.standard_normal((n, 8)) for _ in "XY")
+        found += calibrate(X, Y, "CKA", n_permutations=19, seed=run, covariates=known).significant
+        terms.append(Covariates.build(known, n).fit(X, Y).n_taken - 1)
+    assert found <= binom.ppf(0.999, RUNS, 0.07)
+    assert 2 * bends + 4 < np.median(terms) <= 40
+
+
+def test_terms_are_chosen_by_generalised_cross_validation(rng):
+    known, label = rng.standard_normal(100), rng.integers(0, 3, 100).astype(str)
+    X = np.sin(4 * known)[:, None] * rng.standard_normal(5) + 0.5 * rng.standard_normal((100, 5))
+    counts = [4, 6, 8, 10, 12, 14, 16, 20]
+    losses = []
+    for count in counts:
+        columns = [np.ones(100), natural_spline(known, count), label[:, None] == ["0", "1"]]
+        design = np.column_stack(columns).astype(float)
+        left = X - design @ np.linalg.lstsq(design, X, rcond=None)[0]
+        losses.append((left**2).sum() / (100 - design.shape[1]) ** 2)
+    best = counts[int(np.argmin(losses))]
+    assert best > 4
+    found = Covariates.build({"a": known, "b": label}, 100).fit(X, rng.standard_normal((100, 5)))
+    assert found.n_taken == 1 + 2 + min(20, round(1.5 * best))
+
+
+def test_straight_effects_and_few_rows_keep_their_few_terms(rng):
+    known = rng.standard_normal(100)
+    taken = [
+        Covariates.build(known, 100).fit(known[:, None] + rng.standard_normal((100, 20))).n_taken for _ in range(20)
+    ]
+    assert np.median(taken) == 5
+    few = Covariates.build(known[:24], 24)
+    assert few.fit(np.sin(9 * known[:24, None])) is few
 
 
 def test_distances_only_suffice_for_ranked_distances(pair):

@@ -87,7 +87,7 @@ def test_the_excess_foretells_false_positives():
         z = np.sort(rng.standard_normal(n))
         strata = np.arange(n) // 4
         X, Y = (rng.standard_normal((n, 5)) + z[:, None] * rng.standard_normal(5) for _ in "XY")
-        expected += norm.cdf(strata_excess(z, strata, X, Y) - norm.ppf(0.95)) / runs
+        expected += norm.cdf(strata_excess(z, strata, X, Y)[0] - norm.ppf(0.95)) / runs
         X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
         orders = [np.concatenate([rng.permutation(np.arange(4 * k, 4 * k + 4)) for k in range(15)]) for _ in range(39)]
         null = np.array([((X.T @ Y[order]) ** 2).sum() for order in orders])
@@ -100,5 +100,5 @@ def test_no_excess_where_one_side_does_not_follow_the_number(rng):
     z = rng.standard_normal(100)
     X, Y = 5 * z[:, None] + rng.standard_normal((100, 4)), rng.standard_normal((100, 4))
     strata = np.argsort(np.argsort(z)) // 5
-    assert strata_excess(z, strata, X, 5 * z[:, None] + Y) > 1
-    assert abs(strata_excess(z, strata, X, Y)) < 0.3
+    assert strata_excess(z, strata, X, 5 * z[:, None] + Y)[0] > 1
+    assert abs(strata_excess(z, strata, X, Y)[0]) < 0.3

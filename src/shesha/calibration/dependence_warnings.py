@@ -12,6 +12,7 @@ from shesha.nulls.dependence import find_dependence, p_value_within_design
 from shesha.nulls.design_warnings import warn_of_series
 from shesha.nulls.designs import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.nulls.strata_warnings import false_positive_rate
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Matrix
@@ -19,21 +20,40 @@ from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Adjusted, Covariates, Representation
 
 _MOST_ROWS = 4096
+_TOO_OFTEN = 0.1
+"""Rate of false positives from which a warning comes: below, it comes by chance as well."""
 
 
-def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates) -> None:
-    """Warn if rows of similar covariates are still close after smooth functions of these were removed."""
+def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> None:
+    """Warn if smooth functions of the covariates left enough of their effect to look like a relation."""
     for name, quantity in covariates.numbers.items():
         order = np.argsort(quantity, kind="stable")
         order = order[np.unique(np.linspace(0, len(order) - 1, _MOST_ROWS).astype(np.intp))]
         p_value = p_value_within_design(exchange(len(order)), *(side[order] for side in rows))
-        if p_value <= LEVEL:
+        reason = f"neighbours are close, p = {p_value:.1g}" if p_value <= LEVEL else _excess(rows, covariates, design)
+        if reason:
             warn(
-                f"rows of similar {name} are still close after a smooth fit (p = {p_value:.1g}), because a few "
-                "spline terms do not fit its effect. P-values may be too small: add columns that fit it (powers, or "
-                "the sine and cosine of a period), or cut it into labels of a few rows",
+                f"features still follow {name} after a smooth fit ({reason}). P-values may be too small: add columns "
+                "that follow its effect (the sine and cosine of a period, say), cut it into labels of a few rows, "
+                "or use more rows",
                 CalibrationWarning,
             )
+
+
+def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:
+    """Say how often unrelated data would be called related for what a fit left of a single number; nothing if seldom.
+
+    Of several numbers, rows that are similar in all are not similar enough in each to tell an effect from noise.
+    """
+    if len(covariates.numbers) > 1:
+        return ""
+    asked = nonempty_arguments(design)
+    strata = exchange(len(rows[0]), **asked) if set(asked) - {"blocks"} else covariates.design(design.get("blocks"))
+    quantity = next(iter(covariates.numbers.values()))
+    # What a spline of so many terms left, one of twice as many follows.
+    n_terms = 2 * covariates.n_taken + 2
+    rate = false_positive_rate(quantity, strata.block, *rows, n_terms=n_terms, taken=covariates.basis)
+    return f"about {100 * rate:.0f} % of unrelated data would be called related at 5 %" if rate >= _TOO_OFTEN else ""
 
 
 def warn_of_dependence(
@@ -49,7 +69,7 @@ def warn_of_dependence(
     sides = [side.given if isinstance(side, Adjusted) and side.by_distances else side for side in sides]
     rows = [side.to_numpy.rows.reshape(side.n_rows, -1) for side in sides]
     if all(isinstance(side, Adjusted) for side in sides):
-        _warn_of_covariates(rows, next(side.covariates for side in sides if isinstance(side, Adjusted)))
+        _warn_of_covariates(rows, next(side.covariates for side in sides if isinstance(side, Adjusted)), design)
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None

@@ -87,10 +87,10 @@ def calibrate(
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
         What both are known to depend on (batch, depth, length), to control for: numbers, labels, or distances between
         rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
-        (natural splines of up to four terms). Where only distances are known, RSA and RDM drift use the rank-partial
-        correlation. The null permutes rows of similar covariates, within `blocks` if given; another design or
-        `permutations` replaces this. Every draw is adjusted again (Freedman and Lane), which costs a view per draw.
-        `docs/calibration.md` has false positives and power.
+        (natural splines of as many terms as cross-validation asks for). Where only distances are known, RSA and RDM
+        drift use the rank-partial correlation. The null permutes rows of similar covariates, within `blocks` if given;
+        another design or `permutations` replaces this. Every draw is adjusted again (Freedman and Lane), which costs
+        a view per draw. `docs/calibration.md` has false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options

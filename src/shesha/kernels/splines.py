@@ -7,7 +7,9 @@ import numpy as np
 from shesha.support.types import Matrix, Vector
 
 MOST_TERMS = 4
-"""More follow noise rather than smooth effects."""
+"""More follow noise rather than smooth effects, unless the features call for them."""
+_DENSITY = 2 / 3
+"""Beyond that many, knots are as dense as rows to the power of a third: in tails curves need knots, too."""
 
 
 def natural_spline(values: Vector, n_terms: int) -> Matrix:
@@ -18,7 +20,7 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
     values : array of shape (n,)
         Finite, not all equal.
     n_terms : int
-        1 for the number itself, up to 4.
+        1 for the number itself. Up to 4 have knots at quantiles, more have them closer in the tails.
 
     Returns
     -------
@@ -30,8 +32,7 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
     .. [1] Stone & Koo 1985, Additive splines in statistics; in the form of Harrell 2015, section 2.4.5.
     """
     unit = _standardise(values)
-    # The outer knots are the extremes, as in R's ns(): further in, a strong curve would leave its tails behind.
-    knots = np.unique(np.quantile(unit, np.linspace(0, 1, n_terms + 1)))
+    knots = _knots(unit, n_terms + 1)
     if len(knots) < 3:
         return unit[:, None]
     last, before = knots[-1], knots[-2]
@@ -44,6 +45,17 @@ def natural_spline(values: Vector, n_terms: int) -> Matrix:
         for knot in knots[:-2]
     ]
     return np.stack([unit, *map(_standardise, terms)], axis=1)
+
+
+def _knots(unit: Vector, n_knots: int) -> Vector:
+    """Distinct knots; the outer ones are the extremes, as in R's ns(): further in, tails would be left behind."""
+    places = np.linspace(0, 1, n_knots)
+    if n_knots <= MOST_TERMS + 1:
+        return np.unique(np.quantile(unit, places))
+    distinct = np.unique(unit)
+    steps = np.concatenate([[0.0], np.cumsum(np.diff(distinct) ** _DENSITY)])
+    found: Vector = np.unique(np.interp(places * steps[-1], steps, distinct))
+    return found
 
 
 def _standardise(values: Vector) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -14,10 +15,12 @@ from shesha.support.types import Index, Matrix, Vector
 
 _MOST_ROWS = 512
 """Rows of whole strata that are looked at."""
-_N_DRAWS = 99
+_N_DRAWS, _N_SHUFFLES = 39, 39
 _ROWS_PER_TERM, _MOST_TERMS = 6, 8
 _LEVEL, _TOO_OFTEN = 0.05, 0.07
 """Level of a test, and the rate of false positives from which a warning comes."""
+_CLEARLY = 3.5
+"""Standard deviations by which the effect must exceed that of shuffled rows."""
 _NORMAL = NormalDist()
 
 
@@ -28,13 +31,7 @@ def strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata:
     values = np.asarray(to_host(within))
     if values.dtype.kind not in "iuf" or len(np.unique(values)) == len(np.unique(strata)):
         return []
-    rows = _whole_strata(strata)
-    if len(np.unique(values[rows])) < 3:
-        return []
-    numbers = values[rows].astype(np.float64)
-    excess = strata_excess(numbers, strata[rows], *(np.asarray(side[rows], dtype=np.float64) for side in sides))
-    # Standard errors fall with the root of the rows; what strata leave does not.
-    rate = _NORMAL.cdf(excess * np.sqrt(len(values) / len(rows)) - _NORMAL.inv_cdf(1 - _LEVEL))
+    rate = false_positive_rate(values, strata, *sides, n_terms=min(len(values) // _ROWS_PER_TERM, _MOST_TERMS))
     if rate < _TOO_OFTEN:
         return []
     return [
@@ -42,6 +39,44 @@ def strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata:
         "data would be called related at 5 %. Pass the number as covariates=, which takes a smooth function of it out, "
         "or as keep= in chance()"
     ]
+
+
+def false_positive_rate(
+    values: ArrayLike, strata: Index, *sides: NDArray[Any], n_terms: int, taken: Matrix | None = None
+) -> float:
+    """How often unrelated data would be called related at 5 %, for what a number does inside strata of its rows.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Numbers.
+    strata : array of shape (n,)
+        Codes of the rows that are permuted among themselves.
+    *sides : one or two arrays of shape (n, n_features)
+    n_terms : int
+        Terms of the spline that follows the effect; fewer where there are few rows.
+    taken : array of shape (n, n_directions), optional
+        Terms of covariates that are taken out of the sides.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    rows = _whole_strata(strata)
+    if len(np.unique(numbers[rows])) < 3:
+        return _LEVEL
+    some = [np.asarray(side[rows], dtype=np.float64) for side in sides]
+    here = None if taken is None else _orthonormal(taken[rows] - taken[rows].mean(axis=0))
+    n_terms = min(n_terms, (len(rows) + (0 if here is None else here.shape[1])) // 3)
+    look = partial(strata_excess, numbers[rows], strata[rows], *some, n_terms=n_terms, taken=here)
+    # Standard errors fall with the root of the rows; what strata leave does not.
+    growth = float(np.sqrt(len(numbers) / len(rows)))
+    if (rate := _rate(growth * float(look()[0]))) < _TOO_OFTEN:
+        return rate
+    excess = look(n_shuffles=_N_SHUFFLES)
+    added = float(excess[0] - excess[1:].mean())
+    return _rate(growth * added) if added > _CLEARLY * excess[1:].std() else _LEVEL
+
+
+def _rate(excess: float) -> float:
+    return _NORMAL.cdf(excess - _NORMAL.inv_cdf(1 - _LEVEL))
 
 
 def _whole_strata(strata: Index) -> Index:
@@ -54,7 +89,14 @@ def _whole_strata(strata: Index) -> Index:
     return order[np.isin(strata[order], codes)]
 
 
-def strata_excess(values: Vector, strata: Index, *sides: Matrix) -> float:
+def strata_excess(
+    values: Vector,
+    strata: Index,
+    *sides: Matrix,
+    n_terms: int = _MOST_TERMS,
+    n_shuffles: int = 0,
+    taken: Matrix | None = None,
+) -> Vector:
     """What a smooth effect of a number adds to the linear kernel similarity, in standard deviations of its null.
 
     The similarity is the inner product of kernel matrices, and the null permutes rows within strata. The effect is a
@@ -67,33 +109,56 @@ def strata_excess(values: Vector, strata: Index, *sides: Matrix) -> float:
         Codes.
     *sides : one or two arrays of shape (n, n_features)
         One is compared with itself.
+    n_terms : int
+        Terms of the spline.
+    n_shuffles : int
+        How often the same is done with the rows of both sides in another order, which follow no number.
+    taken : array of shape (n, n_directions), optional
+        Orthonormal directions of rows that are taken out of the sides, here and in every draw.
+
+    Returns
+    -------
+    array of shape (1 + n_shuffles,)
+        The excess, then those of shuffled rows.
     """
     rng = np.random.default_rng(0)
     orders = [_permute_within(strata, rng) for _ in range(_N_DRAWS)]
-    terms = natural_spline(values, int(np.clip(len(values) // _ROWS_PER_TERM, 1, _MOST_TERMS)))
-    basis = np.linalg.qr(terms - terms.mean(axis=0))[0]
-    rows = [_centre(side) for side in sides]
-    effects = [_effect(side, basis) for side in rows]
+    terms = natural_spline(values, max(1, n_terms))
+    fixed = np.full((len(values), 1), len(values) ** -0.5)
+    fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)
+    free = len(values) - fixed.shape[1]
+    basis = _orthonormal(_less(terms / np.linalg.norm(terms, axis=0), fixed))[:, : max(1, free // 2)]
+    rows = [_less(side / (np.abs(side).max(initial=0.0) or 1.0), fixed) for side in sides]
     kernels = [side @ side.T for side in rows]
-    turned = [basis.T @ basis[order] for order in orders]
-    expected = [float(np.sum(effects[0] * (one @ effects[-1] @ one.T))) for one in turned]
-    null = [float(np.sum(kernels[0] * kernels[-1][np.ix_(order, order)])) for order in orders]
-    spread = float(np.std(null))
-    excess = float(np.sum(effects[0] * effects[-1])) - float(np.mean(expected))
-    return excess / spread if spread > 0 else 0.0
+    spread = float(np.std([np.sum(kernels[0] * kernels[-1][np.ix_(order, order)]) for order in orders]))
+    turned = np.stack([basis.T @ basis[order] for order in orders])
+    # Both sides in one order: what else they share stays, and is no effect of the number.
+    shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
+    shuffled = [[_less(side[order], fixed) for side in rows] for order in shuffles]
+    found = [_added(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
+    return np.array(found) / spread if spread > 0 else np.zeros(len(found))
 
 
-def _effect(rows: Matrix, basis: Matrix) -> Matrix:
+def _less(rows: Matrix, fixed: Matrix) -> Matrix:
+    return np.asarray(rows - fixed @ (fixed.T @ rows))
+
+
+def _orthonormal(columns: Matrix) -> Matrix:
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, values > 1e-6])
+
+
+def _added(*effects: Matrix, turned: Matrix) -> float:
+    """Inner product of the effects, less its mean over permutations."""
+    expected = np.sum(effects[0] * (turned @ effects[-1] @ np.swapaxes(turned, 1, 2)), axis=(1, 2))
+    return float(np.sum(effects[0] * effects[-1]) - expected.mean())
+
+
+def _effect(rows: Matrix, basis: Matrix, free: int) -> Matrix:
     """Products of the coefficients of the spline, less what noise alone would give."""
     coefficients = basis.T @ rows
-    noise = (rows**2).sum() - (coefficients**2).sum()
-    free = len(rows) - 1 - basis.shape[1]
-    return np.asarray(coefficients @ coefficients.T - noise / free * np.eye(basis.shape[1]))
-
-
-def _centre(side: Matrix) -> Matrix:
-    side = side / (np.abs(side).max(initial=0.0) or 1.0)
-    return np.asarray(side - side.mean(axis=0))
+    noise = ((rows**2).sum() - (coefficients**2).sum()) / max(1, free - basis.shape[1])
+    return np.asarray(coefficients @ coefficients.T - noise * np.eye(basis.shape[1]))
 
 
 def _permute_within(strata: Index, rng: np.random.Generator) -> Index:

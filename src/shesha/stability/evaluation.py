@@ -94,8 +94,9 @@ def _require_taken(name: str, value: object, variant: Variant, takers: list[Vari
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
     """Return the residuals of the features given the covariates."""
     if known.columns is None or not isinstance(source, Rows):
-        raise ValueError("covariates need features, got distances between rows")
-    return Rows(known.residuals(source.whole.rows), source.name)
+        raise ValueError("covariates must be columns beside features, got distances between rows")
+    rows = source.whole.rows
+    return Rows(known.fit(rows).residuals(rows), source.name)
 
 
 def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,13 @@ from shesha.nulls.designs import STRATUM
 from shesha.nulls.exchange import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
+from shesha.views._spline_choice import choose_n_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
-"""Smallest number of degrees of freedom that covariates must leave."""
-_ROWS_PER_TERM = 5
-"""Rows per smooth term of a number, of which there are at most four."""
+"""Fewest degrees of freedom that covariates must leave."""
+_ROWS_PER_TERM, _MOST_FITTED = 5, 40
+"""Rows per smooth term of a number, and the most terms that features can call for."""
 _NOTHING = 1e-10
 """Share of a feature's length below which its residual is rounding error."""
 
@@ -40,6 +41,8 @@ class Covariates:
     """Regressors of the features: smooth terms of each number, and columns of labels."""
     numbers: Mapping[str, Vector] = field(default_factory=dict)
     """The covariates that are numbers, by name."""
+    parts: Mapping[str, Matrix] = field(default_factory=dict)
+    """The columns of each covariate, by name."""
 
     @classmethod
     def build(cls, covariates: ArrayLike | Rdm, n_rows: int) -> Covariates:
@@ -62,15 +65,30 @@ class Covariates:
             return cls(None, covariates)
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
-        n_terms = _count_terms(n_rows, int(np.linalg.matrix_rank(list(numbers.values()))) if numbers else 0)
-        terms = [natural_spline(numbers[name], n_terms) if name in numbers else part for name, part in parts.items()]
-        found = cls(np.concatenate(list(parts.values()), axis=1), terms=np.concatenate(terms, axis=1), numbers=numbers)
+        n_terms = int(np.clip(_most_terms(n_rows, numbers), 1, MOST_TERMS))
+        terms = _terms(parts, dict.fromkeys(numbers, n_terms))
+        found = cls(np.concatenate(list(parts.values()), axis=1), terms=terms, numbers=numbers, parts=parts)
         if n_rows - found.n_taken < FEWEST_FREE:
             raise ValueError(
                 f"covariates must leave at least {FEWEST_FREE} degrees of freedom of {n_rows} rows, got "
                 f"{found.n_taken} terms including the mean (a label has one per class); use fewer"
             )
         return found
+
+    def fit(self, *sides: Matrix) -> Covariates:
+        """Return the same with as many smooth terms of each number as the features need, at least as many as now.
+
+        Parameters
+        ----------
+        *sides : arrays of shape (n_rows, n_features)
+        """
+        most = min(_MOST_FITTED, _most_terms(self.n_rows, self.numbers))
+        if most <= MOST_TERMS:
+            return self
+        labels = [part for name, part in self.parts.items() if name not in self.numbers]
+        rest = np.concatenate([np.empty((self.n_rows, 0)), *labels], axis=1)
+        counts = choose_n_terms(self.numbers, rest, sides, MOST_TERMS, most)
+        return replace(self, terms=_terms(self.parts, counts))
 
     @property
     def n_rows(self) -> int:
@@ -86,8 +104,7 @@ class Covariates:
     def basis(self) -> Matrix:
         """Orthonormal columns that span the centred terms."""
         terms = self._columns if self.terms is None else self.terms
-        left, values, _ = np.linalg.svd(terms - terms.mean(axis=0), full_matrices=False)
-        return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
+        return orthonormal_basis(terms)
 
     @property
     def n_taken(self) -> int:
@@ -128,9 +145,16 @@ class Covariates:
         return match_by_distance(square(self.distances.condensed, self.n_rows), "covariates", blocks)
 
 
-def _count_terms(n_rows: int, n_numbers: int) -> int:
-    """Return how many terms each number gets."""
-    return int(np.clip(n_rows // (_ROWS_PER_TERM * max(1, n_numbers)), 1, MOST_TERMS))
+def _most_terms(n_rows: int, numbers: Mapping[str, Vector]) -> int:
+    """Return how many terms each number may have, so that all together leave most degrees of freedom."""
+    n_numbers = int(np.linalg.matrix_rank(list(numbers.values()))) if numbers else 0
+    return n_rows // (_ROWS_PER_TERM * n_numbers) if n_numbers else 0
+
+
+def _terms(parts: Mapping[str, Matrix], counts: Mapping[str, int]) -> Matrix:
+    """Regressors: smooth terms of each number that is counted, and columns of labels."""
+    found = [natural_spline(part[:, 0], counts[name]) if name in counts else part for name, part in parts.items()]
+    return np.concatenate(found, axis=1)
 
 
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -100,4 +100,8 @@ def adjust_for_covariates(
     for side in sides:
         if side.n_rows != found.n_rows:
             raise ValueError(f"covariates must have the {side.n_rows} compared rows, got {found.n_rows} rows")
-    return [Adjusted(side.to_numpy, found) for side in sides], found
+    sides = [side.to_numpy for side in sides]
+    features = [side.rows for side in sides if not side.has_distances_only]
+    if features and found.columns is not None:
+        found = found.fit(*features)
+    return [Adjusted(side, found) for side in sides], found
