@@ -286,6 +286,7 @@ OWN: dict[str, Made] = {
     "shesha.load": {"path": _saved},
     "shesha.label_conditioned_split": {"y": lambda good: np.arange(N) // 2 % 3},
     "shesha.compare_within": {"min_rows": lambda good: 6},
+    "shesha.compare_several_within": {"min_rows": lambda good: 6, "others": lambda good: {"Y": good.Y}},
     "shesha.consensus": _THREE | {"groups": lambda good: np.arange(N) // 2},
     "shesha.mean_shape": _THREE,
     "shesha.rank_models": {
@@ -298,6 +299,7 @@ OWN: dict[str, Made] = {
     "shesha.bio.find_controls": {"labels": lambda good: ["control", "a", "b"]},
     **dict.fromkeys(("shesha.bio.coherence_table", "shesha.bio.coherence", "shesha.bio.coherence_test"), _SMALL),
     "shesha.bio.integration_test": {"per": lambda good: "donor"},
+    "shesha.bio.integration_table": {"per": lambda good: "donor", "after": lambda good: ["X_other"]},
     "shesha.bio.analysis.component_ablation": {
         "control": lambda good: "0",
         "labels": _four,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shesha.comparison.consensus import consensus, mean_shape
     from shesha.comparison.layers import compare_layers
     from shesha.comparison.pairwise import compare_all
+    from shesha.comparison.several_within_classes import compare_several_within
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
@@ -170,6 +171,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.layers": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.unit_matching": ("match_units",),
+        "comparison.several_within_classes": ("compare_several_within",),
         "comparison.within_classes": ("compare_within",),
         "ranking.rank_models": ("rank_models",),
     },
@@ -237,6 +239,7 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_layers",
+    "compare_several_within",
     "compare_within",
     "compute_rdm",
     "consensus",

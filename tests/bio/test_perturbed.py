@@ -129,6 +129,12 @@ def test_the_namespace_of_anndata(adata):
     same(adata.shesha.coherence_test("gene", n_draws=19), bio.coherence_test(adata, "gene", n_draws=19))
     assert adata.shesha.coherence_table("gene", n_draws=19) == bio.coherence_table(adata, "gene", n_draws=19)
     assert adata.shesha.coherence("gene", n_draws=0) is None
+    adata.obsm["X_new"] = adata.obsm["X_pca"][:, ::-1].copy()
+    options = {"measures": "CKA", "n_permutations": 19}
+    expected = bio.integration_test(adata, "X_pca", "X_new", "gene", **options)
+    assert adata.shesha.integration_test("X_pca", "X_new", "gene", **options).corrected == expected.corrected
+    found = adata.shesha.integration_table("X_pca", ["X_new"], "gene", **options)
+    assert [one.corrected for one in found] == [expected.corrected]
     assert "coherence" in adata.uns
 
 

@@ -286,6 +286,35 @@ def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
     assert invoke("bench", "rank", "--published").err == ""
 
 
+def test_one_measure_has_the_same_place_in_a_run_and_in_the_ranks(invoke, monkeypatch):
+    frame = benchmark.published()
+    cora = frame[(frame["test"] == "label_randomization") & (frame["dataset"] == "Cora")]
+    one = cora[cora["measure"] == "CKA"].assign(measure="mine")
+    monkeypatch.setattr("shesha.benchmark.results", lambda *_: one)
+    monkeypatch.setattr("shesha.benchmark.run", lambda *_, **__: one)
+    monkeypatch.setattr(
+        "shesha.benchmark.status", lambda *_: pd.DataFrame({"models failed": [0], "without value": [0]})
+    )
+    ran, ranked = invoke("bench", "run", "small"), invoke("bench", "rank")
+    assert ran.out == ranked.out
+    places = {row.split()[1]: row.split()[-3] for row in ran.out.splitlines()[1:]}
+    expected = benchmark.rank(cora).set_index("measure")["position"]
+    # Its scores are those of CKA, which stands beside it.
+    assert abs(int(places["mine"]) - expected["CKA"]) <= 1
+    assert sum("(published)" in row for row in ran.out.splitlines()) == cora["measure"].nunique()
+    assert "marked (published) come from the paper's models" in ran.err
+
+
+def test_a_page_alone_can_be_reported(store, invoke, invoke_main, tmp_path):
+    pytest.importorskip("jinja2")
+    ended = invoke("bench", "report", "--store", store, "--html", tmp_path / "page.html")
+    assert (ended.status, ended.out) == (0, "")
+    assert "Which similarity measure performs best" in (tmp_path / "page.html").read_text()
+    refused = invoke_main("bench", "report", "--store", store)
+    assert refused.status == 2
+    assert "OUTPUT or --html must name a file to write, got neither" in refused.err
+
+
 @pytest.mark.parametrize("suite", ["small", "paper"])
 def test_the_help_of_run_names_the_data_sets_and_where_they_are_looked_for(invoke, suite):
     told = " ".join(invoke("bench", "run", "--help").out.split())

@@ -1,6 +1,7 @@
 """Cell types, batches and donors of an .h5ad file: what did an integration keep within each type?"""
 
 import re
+from pathlib import Path
 
 import anndata
 import numpy as np
@@ -47,6 +48,25 @@ def test_the_report_names_classes(invoke, cells):
     assert all(measure in ended.out for measure in ("RSA (higher", "mutual kNN (higher", "CKA (higher", "all rows"))
 
 
+def test_several_embeddings_are_compared_with_the_first(invoke, cells, strict_json):
+    cells.obsm["X_bad"] = np.random.default_rng(1).standard_normal((80, 6))
+    cells.write_h5ad("cells.h5ad")
+    quick = ("--measures", "RSA", "--permutations", 39, "--plot", "a.png", "--html", "a.html", "--json", "a.json")
+    ended = invoke("compare", *BOTH, "--key", "obsm/X_bad", "--labels", "cell_type", *quick)
+    found = bio.integration_table(cells, "X_pca", ["X_new", "X_bad"], "cell_type", "RSA", n_permutations=39)
+    assert ended.status == 0
+    told = " ".join(ended.out.split())
+    assert "obsm/X_new, beside obsm/X_pca, kept the geometry within all 2 classes (above chance by RSA)." in told
+    assert "obsm/X_bad, beside obsm/X_pca, lost the geometry within B, T (not above chance by RSA)." in told
+    saved = strict_json(Path("a.json").read_text())
+    for one, expected in zip(saved["comparisons"], found, strict=True):
+        for name, part in expected.classes.items():
+            assert one["classes"][name]["scores"][0]["value"] == pytest.approx(part["RSA"].value)
+            assert one["classes"][name]["scores"][0]["p_value"] == part["RSA"].p_value
+    assert Path("a.png").stat().st_size > 1000
+    assert "Within which classes does each keep the geometry" in Path("a.html").read_text()
+
+
 def test_labels_may_be_a_file(invoke, cells):
     cells.obs[["cell_type"]].to_csv("types.csv")
     options = ("--measures", "RSA", "--permutations", 19)
@@ -71,7 +91,6 @@ def test_an_audit_takes_a_column_as_labels(invoke, cells):
         ),
         (("compare", "cells.h5ad", "--labels", "cell_type", "--key", "obsm/X_pca"), "at least two representations"),
         (("compare", *BOTH, "--labels", "cell_type", "--shift"), "--shift must be left out with --labels, got both"),
-        (("compare", *BOTH, "--labels", "cell_type", "--plot", "a.png"), "--plot must be left out with --labels"),
         (("compare", *BOTH, "--labels", "cell_type", "--store", "s.sqlite"), "--labels needs two representations in"),
         (("audit", "cells.h5ad", "--labels", "lineage"), "--labels must be a file, or a column among"),
         (("audit", "cells.h5ad", "--labels", "missing.csv"), "--labels must be an existing file, got missing.csv"),

@@ -141,9 +141,13 @@ def test_bad_input_is_refused(cells, call, message):
 
 def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cells):
     found = found_in(cells)
-    said = found.sentence()
-    assert said.startswith("before and after: no shared geometry above chance within T by either measure; ")
-    assert "shared geometry within 2 of 3 classes by both measures" in said
+    said = found.headline
+    assert said == (
+        "after, beside before, lost the geometry within T (above chance by none of 2 measures) and kept it within "
+        "B, NK (above chance by all 2 measures)."
+    )
+    assert (found.kept, found.lost) == (("B", "NK"), ("T",))
+    assert found.sentence().startswith(said.removesuffix("."))
     assert " ".join(str(found).split()).startswith(said)
     ax = found.plot("CKA")
     assert [label.get_text() for label in ax.get_yticklabels()] == ["B (n = 45)", "NK (n = 30)", "T (n = 45)"]
@@ -152,6 +156,6 @@ def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cell
     assert dots["above chance"] == [found[name]["CKA"].value for name in ("B", "NK")]
     assert dots["chance"] == [one["CKA"].null_mean for one in found]
     one = found_in(cells, measures=("CKA",))
-    assert "within T by CKA; shared geometry within 2 of 3 classes by CKA." in one.sentence()
+    assert one.headline.endswith("within T (not above chance by CKA) and kept it within B, NK (above chance by CKA).")
     with pytest.raises(KeyError, match="measure must be one of"):
         found.plot("gulp")

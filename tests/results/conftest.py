@@ -70,6 +70,7 @@ FIXED: dict[str, Any] = {
     },
     "Score": lambda: {"closer": "higher", "value": 0.5, "low": 0.0, "high": math.inf},
     "SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
+    "SeveralWithinClasses": lambda: {"comparisons": (sample(results.WithinClasses),)},
     "Steerability": lambda: {
         **{"units": "norm", "alphas": (-1.0, 0.0, 1.0)},
         **dict.fromkeys(("accuracies", "random_accuracies", "shuffled_accuracies"), (0.1, 0.2, 0.3)),

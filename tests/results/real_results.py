@@ -96,6 +96,9 @@ def _makers() -> dict[str, Any]:
         "TrialScore": lambda: neuro.trial_split(trials, shown, n_permutations=39),
         "TwoSample": lambda: drift.two_sample(X, many["third"], n_permutations=39),
         "UnitMatching": lambda: shesha.match_units(X, Y, n_permutations=39),
+        "SeveralWithinClasses": lambda: shesha.compare_several_within(
+            X, {"second": Y, "fourth": many["fourth"]}, classes, ["RSA"], n_permutations=39
+        ),
         "WithinClasses": lambda: shesha.compare_within(X, Y, classes, n_permutations=39),
     }
 

@@ -192,3 +192,4 @@ def test_a_fresh_process_names_every_kind_where_one_is_unknown(tmp_path):
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ValueError: kind must be one that shesha" in ended.stderr
     assert "Audit, " in ended.stderr and "TwoSample" in ended.stderr
+    assert ", WithinClasses" in ended.stderr and "SeveralWithinClasses" in ended.stderr

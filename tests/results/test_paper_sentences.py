@@ -183,10 +183,11 @@ EXPECTED = {
     ],
     "UnitMatching": lambda one: [f"{one.n_matched} of 8 units", f"was {three(one.observed)} over 40 rows", null(one)],
     "WithinClasses": lambda one: [
-        f"{each.measure} {three(each.value)}, corrected {p(one.corrected[each.measure][name])}"
-        for name in one.classes
-        for each in one[name]
+        f"{three(min(part[name].value for part in one))} to {three(max(part[name].value for part in one))} where above "
+        f"chance (p at most {max(one.corrected[name].values()):.2g})"
+        for name in one.measures
     ],
+    "SeveralWithinClasses": lambda one: [each.headline.removesuffix(".") for each in one],
 }
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.leaderboard_table import leaderboard, leaderboard_page
     from shesha.benchmark.models import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
-    from shesha.benchmark.published_comparison import add_published, compare_ranks
+    from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
     from shesha.benchmark.ranks import rank, rank_table
     from shesha.benchmark.run_status import status
     from shesha.benchmark.store import Store, StoreError
@@ -34,7 +34,7 @@ __getattr__, __dir__ = lazy_names(
         "store_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
         "api": ("run",),
-        "published_comparison": ("compare_ranks", "add_published"),
+        "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
         "leaderboard_table": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
         "models": ("Model", "Outcome", "Setting"),
@@ -69,6 +69,7 @@ __all__ = [
     "published_runtimes",
     "rank",
     "rank_table",
+    "rank_with_published",
     "read_submissions",
     "report",
     "results",

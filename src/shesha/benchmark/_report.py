@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
 from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import blank_single_places
+from shesha.benchmark.ranks import ranks_for_display
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, to_markdown
@@ -97,7 +97,7 @@ def _agreement(of: Gathered) -> list[str]:
 def _ranks(found: pd.DataFrame) -> str:
     return (
         "Each test counts once: AUPRC for tests by groups, Spearman for tests by predictions (disagreement "
-        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(blank_single_places(found))
+        "for outputs), conformity for layers. Ties share their mean rank.\n\n" + _plain(ranks_for_display(found))
     )
 
 

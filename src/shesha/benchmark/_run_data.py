@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark.published_comparison import compare_ranks
-from shesha.benchmark.ranks import rank
+from shesha.benchmark.published_comparison import compare_ranks, rank_with_published
 from shesha.benchmark.run_status import describe_missing_rows, failures, status
 from shesha.benchmark.store_results import accuracies, open_store, results, runtimes
 from shesha.benchmark.suites import Suite
@@ -41,8 +40,8 @@ class Gathered:
 
     @cached_property
     def ranks(self) -> pd.DataFrame | None:
-        """Ranks of the measures; None before a test is complete."""
-        return None if self.scores.empty else rank(self.scores)
+        """Ranks of the measures, among published ones that were not run; None before a test is complete."""
+        return None if self.scores.empty else rank_with_published(self.scores)
 
     @cached_property
     def published_ranks(self) -> pd.DataFrame:

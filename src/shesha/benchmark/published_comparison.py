@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import rank, require_columns
+from shesha.benchmark.ranks import Pooling, rank, require_columns
 from shesha.benchmark.tables import base_name, match_published
 
 if TYPE_CHECKING:
@@ -43,6 +43,27 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     if chosen.empty:
         return own
     return pd.concat([own, chosen[[name for name in chosen if name in own]]], ignore_index=True)
+
+
+def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> pd.DataFrame:
+    """Rank your measures among the published scores of those that were not run on the same networks and tests.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As `results` returns them.
+    pooling : {'cls', 'mean', 'all'}
+        As for `rank`.
+
+    Returns
+    -------
+    DataFrame
+        As `rank` returns it, with a column `source`: 'own' or 'published'.
+    """
+    beside = add_published(results)
+    ranks = rank(beside, pooling=pooling)
+    sources = beside.drop_duplicates("measure").set_index("measure")["source"]
+    return ranks.assign(source=ranks["measure"].map(sources))
 
 
 def compare_ranks(results: pd.DataFrame) -> pd.DataFrame:

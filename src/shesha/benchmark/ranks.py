@@ -19,6 +19,8 @@ CELL = ("domain", "dataset", "architecture", "pooling", "test", "quality")
 QUALITY_OF = {row: quality for test in TESTS for row, quality in test.counts.items()}
 """The score by which each test counts; `jsd` is left out because it would count the test of outputs twice."""
 
+PUBLISHED = " (published)"
+"""Behind the name of a measure whose scores are the paper's."""
 _DIGITS = 10
 
 
@@ -74,14 +76,18 @@ def rank(
     return pd.concat(ordered, ignore_index=True)[columns]
 
 
-def blank_single_places(ranks: pd.DataFrame) -> pd.DataFrame:
-    """Return ranks for display; a single measure of a domain has no rank.
+def ranks_for_display(ranks: pd.DataFrame) -> pd.DataFrame:
+    """Return ranks for display; a single measure of a domain has no rank, and published scores are marked.
 
     Parameters
     ----------
     ranks : DataFrame
-        As `rank` returns it.
+        As `rank` or `rank_with_published` returns it.
     """
+    if "source" in ranks:
+        published = ranks["source"] == "published"
+        ranks = ranks.assign(measure=ranks["measure"].where(~published, ranks["measure"] + PUBLISHED))
+        ranks = ranks.drop(columns="source")
     alone = ranks.groupby("domain")["measure"].transform("size") == 1
     names = ("mean", "median", "position")
     return ranks.assign(**{name: ranks[name].astype(object).where(~alone, "-") for name in names})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import blank_single_places
+from shesha.benchmark.ranks import ranks_for_display
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
 from shesha.results.generic_page import as_table, run_details
@@ -69,7 +69,7 @@ def report_page(
         numbers=()
         if found.ranks is None
         else (
-            as_table(_measure_first(blank_single_places(found.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
+            as_table(_measure_first(ranks_for_display(found.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
         ),
         doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.missing_tests)),
         sections=(
@@ -95,6 +95,12 @@ def _answer(ranks: pd.DataFrame | None) -> str:
     overall = ranks.groupby("measure")["mean"].mean().sort_values()
     if len(overall) == 1:
         return f"Only {overall.index[0]} was run, and a single measure has no rank. Run others on the same models."
+    if "source" in ranks and (own := ranks[ranks["source"] == "own"]["measure"].unique()).size < len(overall) / 2:
+        places = {name: 1 + list(overall.index).index(name) for name in own}
+        told = ", ".join(f"{name} is {place} of {len(overall)}" for name, place in places.items())
+        return (
+            f"By mean rank over the domains, {told}; the other {len(overall) - len(own)} scores are the published ones."
+        )
     best = ", ".join(f"{name} ({value:.2f})" for name, value in overall.head(3).items())
     chance = (len(overall) + 1) / 2
     return (

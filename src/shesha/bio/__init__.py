@@ -14,7 +14,7 @@ from shesha.bio.anndata_scores import (
 from shesha.bio.coherence_tables import coherence, coherence_table, coherence_test
 from shesha.bio.controls import Controls, find_controls
 from shesha.bio.discordance import discordance
-from shesha.bio.integration import integration_test
+from shesha.bio.integration import integration_table, integration_test
 from shesha.bio.namespace import register
 from shesha.bio.perturbation_intervals import PerturbationInterval, perturbation_interval
 from shesha.bio.perturbation_scores import (
@@ -52,6 +52,7 @@ __all__ = [
     "compute_stability_whitened",
     "discordance",
     "find_controls",
+    "integration_table",
     "integration_test",
     "magnitude_matched_comparison",
     "perturbation_coherence",

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from anndata import AnnData
 
-from shesha.bio import coherence_tables
+from shesha.bio import coherence_tables, integration
 from shesha.results import CoherenceTable
+from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+from shesha.results.similarity.within_classes import WithinClasses
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 
 class Shesha:
-    """Coherence of perturbations, with its chance level."""
+    """Coherence of perturbations, and what integrations kept, with chance levels."""
 
     def __init__(self, adata: AnnData) -> None:
         self._adata = adata
@@ -30,3 +34,11 @@ class Shesha:
     def coherence_table(self, groupby: str, **options: Any) -> CoherenceTable:
         """Call `shesha.bio.coherence_table`; it returns a result that you can print and plot."""
         return coherence_tables.coherence_table(self._adata, groupby, **options)
+
+    def integration_test(self, before: str, after: str, per: str, **options: Any) -> WithinClasses:
+        """`shesha.bio.integration_test`: what an embedding kept of another within each cell type."""
+        return integration.integration_test(self._adata, before, after, per, **options)
+
+    def integration_table(self, before: str, after: Sequence[str], per: str, **options: Any) -> SeveralWithinClasses:
+        """`shesha.bio.integration_table`: what each of several embeddings kept of one within each cell type."""
+        return integration.integration_table(self._adata, before, after, per, **options)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha.bio._cells import labels, require_anndata
+from shesha.comparison.several_within_classes import compare_several_within
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.io import from_anndata
 from shesha.measures.registry import Choice
+from shesha.results.similarity.several_within_classes import SeveralWithinClasses
 from shesha.results.similarity.within_classes import WithinClasses
+from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -65,6 +68,60 @@ def integration_test(
     """
     require_anndata(adata)
     X, Y = (from_anndata(adata, obsm=key).values for key in (before, after))
-    named = {"blocks": blocks, "groups": groups}
-    design: dict[str, Any] = {name: None if key is None else labels(adata, key, name) for name, key in named.items()}
+    design = _design(adata, blocks, groups)
     return compare_within(X, Y, labels(adata, per, "per"), measures, names=(before, after), **design, **options)
+
+
+def integration_table(
+    adata: AnnData,
+    before: str,
+    after: Sequence[str],
+    per: str,
+    measures: Choice | Iterable[Choice] = MEASURES,
+    *,
+    blocks: str | None = None,
+    groups: str | None = None,
+    **options: Any,
+) -> SeveralWithinClasses:
+    """Compare several embeddings with one within each cell type: which integration kept most, and where?
+
+    `shesha compare cells.h5ad --key obsm/X_pca --key obsm/X_harmony --key obsm/X_scvi --labels cell_type` is the same.
+
+    Parameters
+    ----------
+    adata : AnnData
+        With all embeddings.
+    before : str
+        Key of ``adata.obsm``: the reference.
+    after : sequence of str
+        Keys of ``adata.obsm``.
+    per, measures, blocks, groups, **options
+        As for `integration_test`.
+
+    Returns
+    -------
+    SeveralWithinClasses
+
+    Examples
+    --------
+    >>> import anndata, numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> obs = pd.DataFrame({"type": np.repeat(["B", "T"], 40)}, index=np.arange(80).astype(str))
+    >>> pca = rng.standard_normal((80, 10))
+    >>> noise = rng.standard_normal((80, 10))
+    >>> adata = anndata.AnnData(obs=obs, obsm={"X_pca": pca, "X_new": pca + 0.2 * noise, "X_bad": noise})
+    >>> found = integration_table(adata, "X_pca", ["X_new", "X_bad"], "type", "RSA")
+    >>> found["X_new"].kept, found["X_bad"].lost
+    (('B', 'T'), ('B', 'T'))
+    """
+    require_anndata(adata)
+    keys = kinds.several(after, str, "after", "keys of obsm")
+    others = {key: from_anndata(adata, obsm=key).values for key in keys}
+    reference, types = from_anndata(adata, obsm=before).values, labels(adata, per, "per")
+    design = _design(adata, blocks, groups)
+    return compare_several_within(reference, others, types, measures, name=before, **design, **options)
+
+
+def _design(adata: AnnData, blocks: str | None, groups: str | None) -> dict[str, Any]:
+    named = {"blocks": blocks, "groups": groups}
+    return {name: None if key is None else labels(adata, key, name) for name, key in named.items()}

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 OBSERVED = "#c55a11"
 EXPECTED = "#7f7f7f"
+# On coloured cells: pages put their own ink and paper in the place of pure black and white.
+ON_LIGHT, ON_DARK = "#010101", "#fefefe"
 # Okabe and Ito's colours: they differ for the colour-blind as well.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#7f7f7f", "#000000", "#c5b000")
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import OBSERVED, axes_or_new, literal, shorten
+from shesha.charts._axes import OBSERVED, ON_DARK, ON_LIGHT, axes_or_new, literal, shorten
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 _WRITTEN = 16
 """Largest number of columns with values written into the cells."""
+_SMALLEST_FONT = 5.0
+_INCHES_PER_LETTER = 0.08
+_DIGITS, _DIGIT_WIDTH = 4, 0.58
+"""Characters of a value, and the width of one in units of the font's size."""
 
 
 def heat_map(
@@ -24,6 +30,10 @@ def heat_map(
     *,
     title: str = "",
     closer: str = "higher",
+    limits: tuple[float, float] | None = None,
+    cmap: str = "viridis",
+    annotate: bool | None = None,
+    size: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a table of values; darker is closer.
@@ -38,6 +48,14 @@ def heat_map(
         What is shown.
     closer : {'higher', 'lower'}
         Which values are dark.
+    limits : (low, high), optional
+        Values of the ends of the colours, so that pictures can be compared; default: the smallest and the largest.
+    cmap : str
+        Name of a colour map of matplotlib that runs from dark to light.
+    annotate : bool, optional
+        Whether values are written into the cells; default: where they fit.
+    size : (width, height), optional
+        Of a new figure, in inches.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -47,14 +65,40 @@ def heat_map(
     """
     cells = np.asarray(values, dtype=float)
     n_rows, n_columns = cells.shape
-    ax = axes_or_new(ax, (max(3.6, 0.55 * n_columns + 2.2), max(3.0, 0.5 * n_rows + 1.6)))
-    image = ax.imshow(cells, cmap="viridis_r" if closer == "higher" else "viridis")
+    own = ax is None
+    ax = axes_or_new(ax, size or _figure_size(list(map(shorten, rows)), n_columns))
+    low, high = limits or _ends(cells)
+    image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     _name(ax, list(map(shorten, rows)), list(map(shorten, columns)))
-    if max(n_rows, n_columns) <= _WRITTEN:
-        _write(ax, cells, closer)
-    ax.set_title(literal(title), fontsize="medium")
+    ax.set_title(literal(fill(title, max(20, round(7 * n_columns)))), fontsize="medium")
+    figure = ax.get_figure(root=True)
+    if own and figure is not None:
+        # The layout decides how large cells are.
+        figure.draw_without_rendering()
+    font = _largest_font(ax, cells.shape)
+    fits = font >= _SMALLEST_FONT and max(n_rows, n_columns) <= _WRITTEN
+    if fits if annotate is None else annotate:
+        _write(ax, cells, image, max(font, 3.0))
     return ax
+
+
+def _figure_size(rows: list[str], n_columns: int) -> tuple[float, float]:
+    """Return width and height in inches that leave each cell about half an inch beside the names."""
+    names = _INCHES_PER_LETTER * max(map(len, rows), default=0)
+    return max(3.6, names + 0.55 * n_columns + 1.4), max(3.0, 0.5 * len(rows) + 1.6)
+
+
+def _ends(cells: Matrix) -> tuple[float, float]:
+    finite = cells[np.isfinite(cells)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+
+def _largest_font(ax: Axes, shape: tuple[int, ...]) -> float:
+    """Return the size in points with which four digits fit a cell, at most 8."""
+    box = ax.get_window_extent()
+    cell = min(box.width / shape[1], box.height / shape[0]) * 72 / ax.figure.dpi
+    return float(min(8.0, 0.9 * cell / (_DIGITS * _DIGIT_WIDTH)))
 
 
 def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
@@ -65,14 +109,14 @@ def _name(ax: Axes, rows: list[str], columns: list[str]) -> None:
     ax.tick_params(length=0)
 
 
-def _write(ax: Axes, cells: Matrix, closer: str) -> None:
-    finite = cells[np.isfinite(cells)]
-    middle = (finite.min() + finite.max()) / 2 if len(finite) else 0.0
+def _write(ax: Axes, cells: Matrix, image: AxesImage, font: float) -> None:
     for i, j in np.ndindex(cells.shape):
-        dark = (cells[i, j] > middle) == (closer == "higher")
-        text = f"{cells[i, j]:.2f}" if np.isfinite(cells[i, j]) and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}"
-        text = "-" if not np.isfinite(cells[i, j]) else text
-        ax.text(j, i, text, ha="center", va="center", fontsize=8, color="white" if dark else "black")
+        known = np.isfinite(cells[i, j])
+        text = f"{cells[i, j]:.2f}" if known and abs(cells[i, j]) < 100 else f"{cells[i, j]:.3g}" if known else "-"
+        # The luminance of the colour decides, so that any map can be written on.
+        red, green, blue, _ = image.cmap(image.norm(cells[i, j])) if known else (1.0, 1.0, 1.0, 1.0)
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+        ax.text(j, i, text, ha="center", va="center", fontsize=font, color=ON_DARK if dark else ON_LIGHT)
 
 
 def frame_cell(ax: Axes, row: int, column: int) -> None:

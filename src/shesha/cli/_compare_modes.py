@@ -95,33 +95,40 @@ class Comparing:
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare two representations within each class, by default with the measures for few rows."""
+        """Compare the first representation with each other within each class, by measures that suit few rows."""
+        from shesha.comparison.several_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
-        if len(arrays) != 2:
-            raise ValueError(f"--labels needs exactly two representations, got {len(arrays)}: choose them with --key")
-        (first, X), (second, Y) = arrays.items()
+        (first, X), *others = arrays.items()
+        options: dict[str, Any] = {
+            "n_permutations": self.permutations,
+            "confidence": self.confidence,
+            "seed": self.seed,
+            **self._design_within_classes(),
+        }
+        chosen = MEASURES if standard else self.measures
+        if len(others) > 1:
+            found = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
+            self.outputs.write(found, self.files)
+            require_value([score for each in found for one in each for score in one.scores])
+            return
+        ((second, Y),) = others
+        one = compare_within(X, Y, classes, chosen, names=(first, second), **options)
+        self.outputs.write(one, self.files, row_map=partial(self._row_map, arrays, classes))
+        require_value([score for part in (*one, one.whole) for score in part.scores])
+
+    def _design_within_classes(self) -> dict[str, Any]:
+        """Return blocks and groups, and refuse what has no meaning within classes."""
         asked = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }
         others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
-        others += ["--plot"] * (self.outputs.plot is not None)
         others += ["--covariates"] * (self.exchanged.covariates is not None)
         if others:
-            raise ValueError(f"{others[0]} must be left out with --labels, got both; --blocks and --groups are allowed")
-        found = compare_within(
-            X,
-            Y,
-            classes,
-            MEASURES if standard else self.measures,
-            names=(first, second),
-            n_permutations=self.permutations,
-            confidence=self.confidence,
-            seed=self.seed,
-            **asked,  # type: ignore[arg-type]
-        )
-        self.outputs.write(found, self.files, row_map=partial(self._row_map, arrays, classes))
-        require_value([score for one in (*found.classes.values(), found.whole) for score in one.scores])
+            raise ValueError(
+                f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
+            )
+        return asked
 
     def _write(self, found: Any, arrays: dict[str, Any], permutations: int) -> None:
         self.outputs.write(

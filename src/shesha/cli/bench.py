@@ -79,7 +79,7 @@ def run_command(
     Data sets and pretrained networks are looked for in the folder that SHESHA_DATA names, then downloaded to the one
     that SHESHA_CACHE names. `shesha doctor` shows what is there.
     """
-    from shesha.benchmark import rank, run, status
+    from shesha.benchmark import run, status
     from shesha.benchmark.report_page import report_page
 
     _outputs.require_page(html)
@@ -108,7 +108,7 @@ def run_command(
     if found.empty:
         typer.echo("shesha: no test is complete", err=True)
     else:
-        _show_ranks(rank(found))
+        _show_own_ranks(found)
         _tell_what_is_not_known(found)
     _outputs.save_page(html, lambda about: report_page(store, of=named_suite(suite), about=about), [])
     if found.empty:
@@ -206,13 +206,13 @@ def rank_command(
     _outputs.require_picture(plot)
     _outputs.require_writable(plot)
     _outputs.require_separate({"--plot": plot}, [store])
-    own = frame = _results(store, published, suite)
-    if not published and len(beside := add_published(frame)) > len(frame):
-        frame = beside
-        typer.echo("shesha: published scores replace measures that were not run", err=True)
-    _show_ranks(rank(frame, pooling=pooling))
-    if not published:
-        _tell_what_is_not_known(own)
+    frame = _results(store, published, suite)
+    if published:
+        _show_ranks(rank(frame, pooling=pooling))
+    else:
+        _show_own_ranks(frame, pooling)
+        _tell_what_is_not_known(frame)
+        frame = add_published(frame)
     _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
 
 
@@ -235,7 +235,10 @@ def export_command(
 
 @bench.command("report")
 def report_command(
-    output: Annotated[Path, typer.Argument(help="The Markdown file to write; - for standard output.")],
+    output: Annotated[
+        Path | None,
+        typer.Argument(help="The Markdown file to write; - for standard output; may be left out with --html."),
+    ] = None,
     store: StoreFile = _DEFAULT,
     title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
     suite: OwnSuite = None,
@@ -245,18 +248,31 @@ def report_command(
     from shesha.benchmark import report
     from shesha.benchmark.report_page import report_page
 
+    if output is None and html is None:
+        raise ValueError("OUTPUT or --html must name a file to write, got neither")
     _outputs.require_writable(output)
     _outputs.require_page(html)
     _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
-    _outputs.write(output, report(store, title=title, of=named_suite(suite)))
+    if output is not None:
+        _outputs.write(output, report(store, title=title, of=named_suite(suite)))
     _outputs.save_page(html, lambda about: report_page(store, title=title, of=named_suite(suite), about=about), [])
+
+
+def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
+    """Print ranks among the published measures that were not run, which are marked."""
+    from shesha.benchmark.published_comparison import rank_with_published
+
+    ranks = rank_with_published(found, pooling=pooling)
+    _show_ranks(ranks)
+    if (ranks["source"] == "published").any():
+        typer.echo("shesha: scores of measures marked (published) come from the paper's models", err=True)
 
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
     """Print ranks; a single measure has none."""
-    from shesha.benchmark.ranks import blank_single_places
+    from shesha.benchmark.ranks import ranks_for_display
 
-    shown = blank_single_places(ranks)
+    shown = ranks_for_display(ranks)
     typer.echo(_format_frame(shown))
     if (shown["position"] == "-").any():
         typer.echo("shesha: a single measure has no place; run others on the same models (--measure ReSi)", err=True)

@@ -83,8 +83,8 @@ def compare_command(
         str | None,
         typer.Option(
             metavar="FILE|COLUMN",
-            help="Also compare two representations within each class (cell type), with chance levels: FILE (or "
-            "FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
+            help="Compare the first representation with each other within each class (cell type), above chance: FILE "
+            "(or FILE:COLUMN) with one label per row, or COLUMN of the first FILE.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,

@@ -5,6 +5,7 @@ from shesha.comparison.compare import compare
 from shesha.comparison.consensus import consensus, mean_shape
 from shesha.comparison.layers import compare_layers
 from shesha.comparison.pairwise import compare_all
+from shesha.comparison.several_within_classes import compare_several_within
 from shesha.comparison.unit_matching import match_units
 from shesha.comparison.within_classes import compare_within
 
@@ -12,6 +13,7 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_layers",
+    "compare_several_within",
     "compare_within",
     "consensus",
     "match_units",

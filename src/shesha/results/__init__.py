@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
     from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
+    from shesha.results.similarity.several_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
+    from shesha.results.similarity.within_classes import WithinClasses
     from shesha.results.stability.chance import Chance
     from shesha.results.stability.drift_path import DriftPath
     from shesha.results.stability.estimate import Estimate
@@ -52,7 +54,9 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_layers": ("CalibratedLayers",),
         "similarity.calibrated_many": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
+        "similarity.several_within_classes": ("SeveralWithinClasses",),
         "similarity.unit_matching": ("UnitMatching",),
+        "similarity.within_classes": ("WithinClasses",),
         "stability.chance": ("Chance",),
         "changes.index": ("IndexChange", "Recall"),
         "changes.row_map": ("RowMap",),
@@ -141,6 +145,7 @@ __all__ = [
     "SessionPair",
     "SessionPart",
     "SessionTable",
+    "SeveralWithinClasses",
     "Steerability",
     "SteeringPredictors",
     "SteeringScore",
@@ -150,5 +155,6 @@ __all__ = [
     "TrialScore",
     "TwoSample",
     "UnitMatching",
+    "WithinClasses",
     "load",
 ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha.benchmark import add_published, compare_ranks, published, rank
+from shesha.benchmark import add_published, compare_ranks, published, rank, rank_with_published
 
 COLUMNS = ["domain", "dataset", "architecture", "pooling", "test", "quality", "measure", "value"]
 
@@ -26,6 +26,9 @@ def test_published_scores_stand_for_measures_that_were_not_run(own):
     assert set(found.loc[found["measure"] != "mine", "source"]) == {"published"}
     ranks = rank(found).set_index("measure")["position"]
     assert ranks["mine"] < ranks["CKA"]
+    marked = rank_with_published(mine).set_index("measure")
+    assert marked["position"].to_dict() == ranks.to_dict()
+    assert marked["source"].value_counts().to_dict() == {"published": published()["measure"].nunique(), "own": 1}
 
 
 def test_a_measure_that_was_run_keeps_its_own_scores(own):

@@ -11,6 +11,7 @@ from shesha.results.similarity.comparison import Comparison, Score
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.pairwise import LayerComparison
 from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.several_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.results.sources import with_source
@@ -127,18 +128,28 @@ def _unit_matching(result: UnitMatching) -> str:
 def _within_classes(result: WithinClasses) -> str:
     sizes = [result.sizes[name] for name in result.classes]
     rows = say.span(sizes) + " rows per class"
-    measures = ", ".join(with_source(name) for name in result.corrected)
-    values = say.listed([f"{name} {_class_values(result, name)}" for name in result.classes], "more classes")
+    told = "; ".join(f"{with_source(name)} {_values_within(result, name)}" for name in result.measures)
     return (
-        f"{result.headline.removesuffix('.')} ({measures}; {rows}; p-values of permutations of rows within the class, "
-        f"corrected over the classes by Benjamini and Hochberg, level 0.05): {values}"
+        f"{result.headline.removesuffix('.')}: {told} ({rows}; permutations of rows within the class, p corrected over "
+        "the classes by Benjamini and Hochberg)"
     )
 
 
-def _class_values(result: WithinClasses, name: str) -> str:
-    found = []
-    for one in result.classes[name].scores:
-        p = result.corrected[one.measure].get(name, float("nan"))
-        value = f"{one.measure} {say.format_number(one.value)}" if one.has_value else f"{one.measure} not estimable"
-        found.append(f"{value}, corrected p = {say.format_p(p)}" if p == p else value)
-    return ", ".join(found)
+def _values_within(result: WithinClasses, measure: str) -> str:
+    """Return the range of values of the classes above chance and of the others, with their p-values."""
+    clauses = []
+    for above, where, end in ((False, "not above chance", min), (True, "above chance", max)):
+        chosen = [name for name in result.classes if result.is_above(measure, name) == above]
+        known = [result[name][measure].value for name in chosen if result[name][measure].has_value]
+        if known:
+            p = end(result.corrected[measure][name] for name in chosen if result[name][measure].has_value)
+            low, high = say.format_number(min(known)), say.format_number(max(known))
+            values = low if low == high else f"{low} to {high}"
+            bound = "at least" if end is min else "at most"
+            clauses.append(f"{values} where {where} (p {bound} {say.format_p(p)})")
+    return " and ".join(clauses) or "not estimable"
+
+
+@claim.register
+def _several_within_classes(result: SeveralWithinClasses) -> str:
+    return "; ".join(_within_classes(one) for one in result)

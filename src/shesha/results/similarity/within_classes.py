@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shesha.report import Page
 from shesha.results.base import Result, reaches_level
 from shesha.results.draw_docs import draws_axes
 from shesha.results.similarity.comparison import Comparison, Score
@@ -50,27 +51,50 @@ class WithinClasses(Result):
         return any(one.interrupted for one in (*self.classes.values(), self.whole))
 
     @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(self.corrected)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Classes within which every measure finds a shared geometry above chance, corrected over the classes."""
+        return self._classes_with(lambda n_above: n_above == len(self.corrected))
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Classes within which no measure does."""
+        return self._classes_with(lambda n_above: not n_above)
+
+    def _classes_with(self, holds: Callable[[int], bool]) -> tuple[str, ...]:
+        above = {name: sum(self.is_above(measure, name) for measure in self.corrected) for name in self.classes}
+        return tuple(name for name, count in above.items() if holds(count))
+
+    @property
     def headline(self) -> str:
-        """In which classes both share a geometry above chance (corrected over the classes), and in which not."""
-        measures = list(self.corrected)
-        above = {name: sum(self._is_above(measure, name) for measure in measures) for name in self.classes}
-        kept = [name for name, count in above.items() if count == len(measures)]
-        lost = [name for name, count in above.items() if not count]
-        mixed = [name for name in above if name not in kept and name not in lost]
-        by = measures[0] if len(measures) == 1 else _every(len(measures))
+        """Within which classes the second lost the geometry of the first, and within which it kept it."""
+        kept, lost = self.kept, self.lost
+        mixed = [name for name in self.classes if name not in (*kept, *lost)]
         parts = []
         if lost:
-            by_none = measures[0] if len(measures) == 1 else _any(len(measures))
-            parts.append(f"no shared geometry above chance within {', '.join(lost)} by {by_none}")
+            parts.append(f"lost the geometry within {_listed(lost)} ({_none_of(self.measures)})")
         if kept:
-            whose = "every class" if len(kept) == len(above) else f"{len(kept)} of {len(above)} classes"
-            parts.append(f"shared geometry within {whose} by {by}")
+            every = len(kept) == len(self.classes) > 1
+            it, where = "it" if lost else "the geometry", f"all {len(kept)} classes" if every else _listed(kept)
+            parts.append(f"kept {it} within {where} (above chance by {_every_one_of(self.measures)})")
+        told = " and ".join(parts)
         if mixed:
-            parts.append(f"by some measures only within {', '.join(mixed)}")
-        told = "; ".join(parts) or "no class could be compared"
-        return f"{self.first} and {self.second}: {told}."
+            some = f"by some measures only within {_listed(mixed)}"
+            told = f"{told}; above chance {some}" if told else f"shares the geometry above chance {some}"
+        return f"{self.second}, beside {self.first}, {told}."
 
-    def _is_above(self, measure: str, name: str) -> bool:
+    def is_above(self, measure: str, name: str) -> bool:
+        """Whether a measure is above chance within a class, corrected over the classes.
+
+        Parameters
+        ----------
+        measure, name : str
+            The measure, and the class.
+        """
         return reaches_level(self.corrected[measure].get(name, float("nan")), _LEVEL)
 
     @draws_axes
@@ -84,7 +108,7 @@ class WithinClasses(Result):
             [f"{name} (n = {self.sizes[name]:,})" for name in self.classes],
             [one.value for one in scores],
             [one.null_mean for one in scores],
-            [self._is_above(chosen, name) for name in self.classes],
+            [self.is_above(chosen, name) for name in self.classes],
             label=f"{chosen} ({scores[0].closer} is closer)" if scores else chosen,
             ax=ax,
         )
@@ -100,6 +124,11 @@ class WithinClasses(Result):
         frame = pd.DataFrame(lines, columns=["class", "n", *_line_names()])
         adjusted = [self.corrected[one["measure"]].get(one["class"], float("nan")) for one in lines]
         return frame.assign(p_adj=adjusted)
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.within_classes_page import within_classes_page
+
+        return within_classes_page(self)
 
     def __str__(self) -> str:
         """Print one table per measure, with one line per class."""
@@ -125,21 +154,31 @@ class WithinClasses(Result):
             ]
             lines.append("")
         left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
-        for text in (_NOTE, f"Not compared: {left}." if left else ""):
+        for text in (WITHIN_NOTE, f"Not compared: {left}." if left else ""):
             lines += wrap(text, width, hanging="")
         return "\n".join(lines)
 
 
-def _every(n: int) -> str:
-    return "both measures" if n == 2 else f"all {n} measures"
+_NAMED = 3
+"""Classes that a sentence names before it counts them."""
 
 
-def _any(n: int) -> str:
-    return "either measure" if n == 2 else f"any of {n} measures"
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} classes"
+
+
+def _none_of(measures: Sequence[str]) -> str:
+    if len(measures) == 1:
+        return f"not above chance by {measures[0]}"
+    return f"above chance by none of {len(measures)} measures"
+
+
+def _every_one_of(measures: Sequence[str]) -> str:
+    return measures[0] if len(measures) == 1 else f"all {len(measures)} measures"
 
 
 _ALL = "all rows"
-_NOTE = (
+WITHIN_NOTE = (
     "Chance is the mean value when rows are matched at random within the class (and block); calibrated is 0 up to "
     f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only: its value is high "
     "because classes differ, and its p concerns structure within classes."
@@ -159,4 +198,4 @@ def _line_names() -> tuple[str, ...]:
 
 
 def _cell(value: float) -> str:
-    return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return "" if value != value else f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

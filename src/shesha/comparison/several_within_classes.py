@@ -1,0 +1,78 @@
+"""Several representations compared with one reference within each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shesha.comparison.within_classes import MEASURES, compare_within
+from shesha.measures.registry import Choice
+from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+from shesha.support import argument_types as kinds
+from shesha.support.types import Seed
+
+
+def compare_several_within(
+    reference: ArrayLike,
+    others: Mapping[str, ArrayLike],
+    labels: ArrayLike,
+    measures: Choice | Iterable[Choice] = MEASURES,
+    *,
+    name: str = "reference",
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    min_rows: int = 20,
+    min_group: int = 5,
+    n_permutations: int = 200,
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    seed: Seed = 0,
+) -> SeveralWithinClasses:
+    """Compare several representations with one reference within each class: which keeps most, and where?
+
+    Each is compared as `compare_within` does, with the same rows and permutations.
+
+    Parameters
+    ----------
+    reference : array of shape (n_samples, n_features)
+        What the others are compared with, such as the data before an integration.
+    others : mapping of str to array of shape (n_samples, n_features)
+        At least one, such as the embeddings of several integrations.
+    labels : array of shape (n_samples,)
+        The class of each row; rows without one take no part.
+    measures
+        As for `compare`.
+    name : str
+        What tables call the reference.
+    blocks, groups, min_rows, min_group, n_permutations, alpha, confidence, seed
+        As for `compare_within`.
+
+    Returns
+    -------
+    SeveralWithinClasses
+        Prints a sentence per representation; `to_frame()`; `plot()`; ``["name"]`` is one comparison.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> types = np.repeat(["B", "T"], 40)
+    >>> X = rng.standard_normal((80, 10)) + 3 * (types == "T")[:, None]
+    >>> lost = np.where((types == "T")[:, None], rng.standard_normal((80, 10)) + 3, X)
+    >>> found = compare_several_within(X, {"rotated": X[:, ::-1], "lost": lost}, types, "RSA", n_permutations=99)
+    >>> found["rotated"].kept, found["lost"].lost
+    (('B', 'T'), ('T',))
+    """
+    if not kinds.mapping(others, "others"):
+        raise ValueError("others must hold at least one representation, got none")
+    if name in others:
+        raise ValueError(f"name must differ from the names of others, got {name!r}")
+    design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}
+    options: dict[str, Any] = {"n_permutations": n_permutations, "alpha": alpha, "confidence": confidence}
+    found = [
+        compare_within(reference, one, labels, measures, names=(name, str(other)), **design, **options, seed=seed)
+        for other, one in others.items()
+    ]
+    return SeveralWithinClasses(name, tuple(found))

@@ -1,0 +1,108 @@
+"""Several representations beside one reference, within each class of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shesha.report import Column, Page, page_width, table, wrap
+from shesha.results.base import Result
+from shesha.results.draw_docs import draws_axes
+from shesha.results.similarity.within_classes import WITHIN_NOTE, WithinClasses
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class SeveralWithinClasses(Result):
+    """What each of several representations keeps of one reference, within each class."""
+
+    reference: str
+    comparisons: tuple[WithinClasses, ...]
+    """One per representation, each corrected over its classes."""
+
+    def __iter__(self) -> Iterator[WithinClasses]:
+        """Go through the comparisons with the reference."""
+        return iter(self.comparisons)
+
+    def __getitem__(self, name: str) -> WithinClasses:
+        """Return the comparison of one representation with the reference."""
+        known = {one.second: one for one in self.comparisons}
+        if name not in known:
+            raise KeyError(f"name must be one of {', '.join(known)}, got {name!r}")
+        return known[name]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes within which any was compared."""
+        return tuple(dict.fromkeys(name for one in self for name in one.classes))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return self.comparisons[0].measures
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended a comparison."""
+        return any(one.is_interrupted for one in self)
+
+    @property
+    def headline(self) -> str:
+        """One sentence per representation."""
+        return " ".join(one.headline for one in self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a line per representation, class and measure."""
+        import pandas as pd
+
+        parts = [one.to_frame().assign(representation=one.second) for one in self]
+        frame = pd.concat(parts, ignore_index=True)
+        return frame[["representation", *(name for name in frame.columns if name != "representation")]]
+
+    @draws_axes
+    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the calibrated score of each class and representation, framed above chance, by one measure."""
+        from shesha.charts import frame_cell, heat_map
+
+        whole = self.comparisons[0].whole
+        chosen = whole.scores[0].measure if measure is None else whole[measure].measure
+        scores = [[one[name][chosen].score if name in one.classes else np.nan for one in self] for name in self.classes]
+        others = [one.second for one in self]
+        title = f"{chosen} with {self.reference}, calibrated"
+        ax = heat_map(np.array(scores, dtype=float), list(self.classes), others, title=title, limits=(0.0, 1.0), ax=ax)
+        for column, one in enumerate(self):
+            for row, name in enumerate(self.classes):
+                if name in one.classes and one.is_above(chosen, name):
+                    frame_cell(ax, row, column)
+        return ax
+
+    def _page(self) -> Page:
+        from shesha.results.similarity.within_classes_page import several_within_classes_page
+
+        return several_within_classes_page(self)
+
+    def __str__(self) -> str:
+        """Print a sentence per representation, and a table of calibrated scores per measure."""
+        from shesha.results.similarity.within_classes_page import calibrated_cell
+
+        width = page_width()
+        lines = [line for one in self for line in wrap(one.headline, width)]
+        for measure in self.measures:
+            cells = [
+                [Column(one.second, tuple(calibrated_cell(one, measure, name) for name in self.classes))]
+                for one in self
+            ]
+            lines += ["", f"{measure} with {self.reference}, calibrated (* above chance)"]
+            lines += table(list(self.classes), cells, width)
+        excluded = self.comparisons[0].excluded
+        left = "; ".join(f"{name} ({why})" for name, why in excluded.items())
+        note = f"{WITHIN_NOTE} P-values are corrected over the classes of one representation."
+        for text in (note, f"Not compared: {left}." if left else ""):
+            lines += ["", *wrap(text, width, hanging="")] if text else []
+        return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""Comparisons within classes as pages: what was lost within which class, beside chance."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
+from shesha.results.generic_page import run_details
+from shesha.results.similarity.pages import measure_explained
+from shesha.results.similarity.within_classes import WITHIN_NOTE
+
+if TYPE_CHECKING:
+    from shesha.results.similarity.comparison import Score
+    from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+    from shesha.results.similarity.within_classes import WithinClasses
+
+_KEPT = Text(
+    "Above chance is not unchanged: a class that kept its geometry kept more of it than rows matched at random would, "
+    "and 'calibrated' says how much. A class of few rows may keep some geometry that no test finds."
+)
+_PICTURE = "{} within each class (dot), and what rows matched at random within the class give (tick)."
+_SEVERAL = (
+    "Calibrated {} within each class: 0 at what chance rarely passes, 1 for the same geometry; framed: above chance."
+)
+
+
+def within_classes_page(result: WithinClasses) -> Page:
+    """Return the page of two representations."""
+    tables = [measure_table(result, name) for name in result.measures]
+    return Page(
+        title=f"{result.second} beside {result.first}, within {len(result.classes)} classes",
+        question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
+        answer=(result.headline,),
+        numbers=tuple(tables[:1]),
+        doubts=(_KEPT, *_excluded(result)),
+        sections=(
+            *(
+                Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
+                for name in result.measures
+            ),
+            *(Section(one.title, (one,)) for one in tables[1:]),
+            Section("What the measures look at", _explained(result)),
+            Section("What the columns mean", (Text(WITHIN_NOTE),)),
+        ),
+        ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
+    )
+
+
+def several_within_classes_page(result: SeveralWithinClasses) -> Page:
+    """Return the page of several representations beside one reference."""
+    tables = [several_table(result, name) for name in result.measures]
+    return Page(
+        title=f"{len(result.comparisons)} representations beside {result.reference}, within classes",
+        question=f"Within which classes does each keep the geometry that {result.reference} has?",
+        answer=tuple(one.headline for one in result),
+        numbers=(*tables[:1], *(Text(f"{one.title}.") for one in tables[:1])),
+        doubts=(_KEPT, *_excluded(result.comparisons[0])),
+        sections=(
+            *(
+                Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
+                for name in result.measures
+            ),
+            *(Section(one.title, (one,)) for one in tables[1:]),
+            *(
+                Section(f"{one.second}: {table.title}", (table,))
+                for one in result
+                for table in (measure_table(one, name) for name in result.measures)
+            ),
+            Section("What the measures look at", _explained(result.comparisons[0])),
+            Section("What the columns mean", (Text(WITHIN_NOTE),)),
+        ),
+        ran=run_details(result),
+    )
+
+
+def measure_table(result: WithinClasses, measure: str) -> Table:
+    """Return a line per class, and one of all rows."""
+    scores = {name: one[measure] for name, one in result.classes.items()}
+    known = [*scores.values(), result.whole[measure]]
+    sizes = [*(f"{result.sizes[name]:,}" for name in scores), f"{result.whole.shapes[0][0]:,}"]
+    corrected = [result.corrected[measure].get(name, float("nan")) for name in scores]
+    verdicts = ["above chance" if result.is_above(measure, name) else "not above chance" for name in scores]
+    columns = (
+        Column("n", tuple(sizes)),
+        Column("calibrated", tuple(_number(one.score) for one in known), ">", tuple(map(_strip, known))),
+        Column("value", tuple(_number(one.value) for one in known)),
+        Column("chance", tuple(_number(one.null_mean) for one in known)),
+        Column("corrected p", (*(f"{p:.2g}" if p == p else "" for p in corrected), "")),
+        Column("verdict", (*verdicts, ""), "<"),
+    )
+    return Table((*scores, "all rows, within classes"), (columns,), f"{measure} within each class", "class")
+
+
+def several_table(result: SeveralWithinClasses, measure: str) -> Table:
+    """Return a line per class and a column per representation: calibrated scores, marked where above chance."""
+    columns = tuple(
+        Column(one.second, tuple(calibrated_cell(one, measure, name) for name in result.classes)) for one in result
+    )
+    return Table(result.classes, (columns,), f"{measure}, calibrated (* above chance)", "class")
+
+
+def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
+    """Return the calibrated score within a class, with a star if it is above chance."""
+    if name not in result.classes:
+        return ""
+    return f"{_number(result[name][measure].score)}{' *' if result.is_above(measure, name) else '  '}"
+
+
+def _excluded(result: WithinClasses) -> tuple[Part, ...]:
+    left = "; ".join(f"{name} ({why})" for name, why in result.excluded.items())
+    return (Item(f"Not compared: {left}."),) if left else ()
+
+
+def _explained(result: WithinClasses) -> tuple[Part, ...]:
+    return tuple(measure_explained(one.measure, one.family, one.closer) for one in result.whole.scores)
+
+
+def _strip(score: Score) -> Strip | None:
+    return Strip(score.score, float("nan"), float("nan"), 0.0) if score.score == score.score else None
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.3f}"

@@ -1,0 +1,66 @@
+"""Several representations beside one reference within classes: each is the comparison with it alone."""
+
+import numpy as np
+import pytest
+
+import shesha
+from shesha import compare_several_within, compare_within
+
+
+@pytest.fixture(scope="module")
+def cells():
+    rng = np.random.default_rng(1)
+    types = np.repeat(["B", "T"], 30)
+    X = rng.standard_normal((60, 6)) + 4 * (types == "T")[:, None]
+    lost = np.where((types == "T")[:, None], rng.standard_normal((60, 6)), X)
+    return X, {"kept": X[:, ::-1], "lost": lost}, types
+
+
+@pytest.fixture(scope="module")
+def found(cells):
+    return compare_several_within(*cells, ("RSA", "CKA"), name="before", n_permutations=39)
+
+
+def test_each_is_the_comparison_with_the_reference(cells, found):
+    X, others, types = cells
+    for name, one in others.items():
+        alone = compare_within(X, one, types, ("RSA", "CKA"), names=("before", name), n_permutations=39)
+        again = found[name]
+        assert again.corrected == alone.corrected
+        for kind in ("B", "T"):
+            assert [score.value for score in again[kind]] == [score.value for score in alone[kind]]
+    assert (found["kept"].kept, found["lost"].lost) == (("B", "T"), ("T",))
+
+
+def test_it_says_a_sentence_each_and_frames_what_is_above_chance(found):
+    said = " ".join(str(found).split())
+    assert "kept, beside before, kept the geometry within all 2 classes (above chance by all 2 measures)." in said
+    assert "lost, beside before, lost the geometry within T (above chance by none of 2 measures) and kept it" in said
+    ax = found.plot("CKA")
+    framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
+    assert framed == {(0, 0), (1, 0), (0, 1)}
+    assert ax.images[0].get_clim() == (0.0, 1.0)
+    cells = ax.images[0].get_array()
+    assert cells[1, 1] == found["lost"]["T"]["CKA"].score
+    assert cells[0, 0] == found["kept"]["B"]["CKA"].score
+    ax.figure.clear()
+    frame = found.to_frame()
+    assert list(frame["representation"].unique()) == ["kept", "lost"]
+    assert len(frame) == 2 * 2 * 3
+
+
+def test_it_is_saved_and_read(found, tmp_path):
+    assert shesha.load(found.save(tmp_path / "one.json")) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"others": {}}, "others must hold at least one representation, got none"),
+        ({"name": "kept"}, "name must differ from the names of others, got 'kept'"),
+    ],
+)
+def test_bad_input_is_refused(cells, options, message):
+    X, others, types = cells
+    with pytest.raises(ValueError, match=message):
+        compare_several_within(**{"reference": X, "others": others, "labels": types, **options})
