@@ -213,6 +213,44 @@ def test_strips_of_layers_give_what_one_pass_gives(place, monkeypatch):
     assert [one.score.value for one in strips.scores] == pytest.approx([one.score.value for one in whole.scores])
 
 
+def test_strips_of_layers_keep_to_the_memory_budget(monkeypatch):
+    import tracemalloc
+
+    from shesha.comparison import streamed_layers
+    from shesha.measures import get
+
+    rng = np.random.default_rng(0)
+    models = [{f"{name}{i}": rng.standard_normal((2_000, 300)) for i in range(8)} for name in "ab"]
+
+    def stream(models, data, **options):
+        for start in range(0, 2_000, 250):
+            yield [{name: rows[start : start + 250] for name, rows in model.items()} for model in models]
+
+    monkeypatch.setattr(streamed_layers, "stream_layers", stream)
+    peaks = {}
+    for budget in ("1G", "80M"):
+        monkeypatch.setenv("SHESHA_MEMORY", budget)
+        tracemalloc.start()
+        found = streamed_layers.compare_models(models, range(2_000), get("CKA"))
+        peaks[budget] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert len(found.scores) == 64
+    # All pairs take 46 MB, the layers' own sums and a panel the rest.
+    assert peaks["80M"] < 80 * 2**20 * 1.25
+    assert peaks["80M"] < peaks["1G"]
+
+
+def test_wide_layers_are_projected_on_request(invoke, place, tmp_path):
+    asked = ["layers", *(f"--model={place / name}" for name in ("first", "second")), "--texts", place / "lines.txt"]
+    ended = invoke(*asked, "--project", 40)
+    assert ended.status == 0, ended
+    assert "random projections" not in ended.out
+    with pytest.raises(ValueError, match=r"measure must be a kernel alignment with project"):
+        invoke(*asked, "--project", 40, "--measure", "CCA")
+    with pytest.raises(ValueError, match=r"--project must come with --model"):
+        invoke("layers", place / "rows.csv", place / "rows.csv", "--project", 40)
+
+
 def test_a_monitor_of_a_model_is_made_resumed_and_asked(invoke, invoke_main, place, tmp_path):
     canary = tmp_path / "canary"
     model = ("--model", place / "first", "--texts", place / "rows.csv:sentence")

@@ -82,3 +82,73 @@ def test_grids_beyond_the_memory_are_refused_before_any_product(monkeypatch):
     monkeypatch.setenv("SHESHA_MEMORY", "1M")
     with pytest.raises(ValueError, match=r"sums of 1 x 1 pairs of layers must fit the memory budget"):
         LayerMoments().update({"a": np.zeros((9, 400))}, {"b": np.zeros((9, 400))})
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((1_500, 60)) * np.linspace(1, 0.2, 60)
+    first = shared @ rng.standard_normal((60, 400)) + rng.standard_normal((1_500, 400))
+    second = shared[:, :30] @ rng.standard_normal((30, 300)) + rng.standard_normal((1_500, 300)) + 50
+    return first, second, shared[:, :7]
+
+
+@pytest.mark.parametrize("measure", ["CKA", "unbiased CKA"])
+@pytest.mark.parametrize("second", [1, 2])
+def test_alignments_of_projected_layers_have_no_bias_and_the_error_they_state(wide, measure, second):
+    expected = shesha.compare(Moments.of(wide[0], wide[second]), measure)[measure].value
+    found = []
+    for seed in range(25):
+        moments = LayerMoments(project=64, seed=seed)
+        for rows in np.array_split(np.arange(1_500), 3):
+            moments.update({"a": wide[0][rows]}, {"b": wide[second][rows]})
+        assert moments.projected == [True, second == 1]
+        found.append(shesha.compare_layers(moments, measure).scores[0].score)
+    values, errors = (np.array([getattr(one, name) for one in found]) for name in ("value", "sampling_error"))
+    # Without the correction the values would be too low by a factor that is far from 1.
+    assert values.mean() == pytest.approx(expected, abs=3 * values.std() / 5 + 0.005)
+    assert 0.5 * values.std() < errors.mean() < 3 * values.std()
+    assert sum(one.sampling_low <= expected <= one.sampling_high for one in found) >= 22
+    plain = LayerMoments()
+    plain.update({"a": wide[0] @ np.random.default_rng(0).standard_normal((400, 64))}, {"b": wide[second]})
+    assert shesha.compare_layers(plain, measure).scores[0].score.value < values.mean() - 3 * values.std() / 5
+    assert found[0].p_value < 1e-6
+
+
+def test_projected_unrelated_layers_are_not_significant():
+    rng = np.random.default_rng(3)
+    rows = [rng.standard_normal((300, 100)) for _ in range(2)]
+    p_values = []
+    for seed in range(40):
+        moments = LayerMoments(project=32, seed=seed)
+        moments.update({"a": rows[0]}, {"b": rows[1][rng.permutation(300)]})
+        p_values.append(shesha.compare_layers(moments, "unbiased CKA").scores[0].score.p_value)
+    assert sum(p <= 0.05 for p in p_values) <= 6
+    assert 0.3 < np.mean(p_values) < 0.7
+
+
+def test_a_projection_is_seeded_and_said(wide, tmp_path):
+    def grid(seed, project=64):
+        moments = LayerMoments(project=project, seed=seed)
+        moments.update({"a": wide[0]}, {"b": wide[1], "narrow": wide[2]})
+        return shesha.compare_layers(moments, "CKA")
+
+    one, same, other = grid(1), grid(1), grid(2)
+    assert one.best.score.value == same.best.score.value != other.best.score.value
+    assert "2 of 2 values are estimates from random projections of wide layers" in str(one)
+    assert "estimated from random projections on 64 directions: standard error" in one.scores[0].score.note
+    assert "random projections of wide layers" in one.save_html(tmp_path / "grid.html").read_text()
+    whole = grid(1, project=400)
+    assert "projection" not in str(whole)
+    assert whole.scores[1].score.sampling_error is None
+
+
+def test_projections_are_for_kernel_alignments_and_enough_directions(wide):
+    moments = LayerMoments(project=64)
+    moments.update({"a": wide[0]}, {"b": wide[1]})
+    with pytest.raises(ValueError, match=r"measure must be a kernel alignment with project, .* got CCA"):
+        shesha.compare_layers(moments, "CCA")
+    with pytest.raises(ValueError, match=r"project must be at least 32, got 8"):
+        LayerMoments(project=8)
+    with pytest.raises(ValueError, match=r"first\[a\] must have 400 features, as in earlier batches, got 300"):
+        moments.update({"a": wide[1]}, {"b": wide[1]})

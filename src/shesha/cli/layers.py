@@ -27,6 +27,10 @@ def layers_command(
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
     device: _model_inputs.Device = None,
+    project: Annotated[
+        int | None,
+        typer.Option(help="With --model: project layers of more features on this many random directions."),
+    ] = None,
     rdm: _inputs.Distances = False,
     permutations: Annotated[
         int, typer.Option(help="Number of random matchings of the rows, the same in all layers.")
@@ -61,9 +65,11 @@ def layers_command(
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
-        found = _compare_models(models, measure)
+        found = _compare_models(models, measure, project, seed)
         outputs.write(found, [models.file])
         return
+    if project is not None:
+        raise ValueError(f"--project must come with --model, got {project} with files")
     if files is None or len(files) != 2:
         raise ValueError(f"FILE must be given twice, got {len(files or ())} files")
     first, second = files
@@ -82,7 +88,7 @@ def layers_command(
     outputs.write(grid, [first, second], data=f"{first.name} and {second.name}", model=first.stem)
 
 
-def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:
+def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
     from shesha.cli._texts import read_texts
     from shesha.comparison.streamed_layers import compare_models
     from shesha.measures import as_measure, takes_moments
@@ -101,6 +107,8 @@ def _compare_models(models: _model_inputs.FromModels, measure: str) -> Any:
         chosen,
         layers=models.layers or "all",
         pool=models.pool,
+        project=project,
+        seed=seed,
         batch_size=models.batch_size,
         device=models.device,
     )

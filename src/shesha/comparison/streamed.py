@@ -194,12 +194,22 @@ def has_exact_moments(measure: Measure) -> bool:
     return measure.inner_product and measure.view is Gram
 
 
-def add_exact_null(measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float) -> Score:
-    """Add the chance level of a kernel alignment of two sides, from the exact moments over all permutations."""
-    unbiased = bool(dict(measure.view_key[1]).get("unbiased"))
+def is_unbiased(measure: Measure) -> bool:
+    """Whether a kernel alignment leaves out the products of rows with themselves."""
+    return bool(dict(measure.view_key[1]).get("unbiased"))
+
+
+def add_exact_null(
+    measure: Measure, score: Score, sums: Sums, pair: tuple[int, int], alpha: float, factor: float = 1.0
+) -> Score:
+    """Add the chance level of a kernel alignment of two sides, from the exact moments over all permutations.
+
+    `factor` is what the score was multiplied by after it was computed from the sums.
+    """
+    unbiased = is_unbiased(measure)
     kernels = [kernel_sums(sums, place, unbiased) for place in pair]
     null = inner_product_null(sums.n_rows, *kernels, unbiased=unbiased)
-    scale = math.sqrt(kernels[0].squared_norm * kernels[1].squared_norm)
+    scale = math.sqrt(kernels[0].squared_norm * kernels[1].squared_norm) / factor
     mean, sd = null.mean / scale, null.sd / scale
     if not sd > 0:
         return add_note(score, "no chance level: permutations do not change the value")

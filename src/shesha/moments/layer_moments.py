@@ -13,8 +13,10 @@ from shesha.kernels.threads import parallel
 from shesha.moments.accumulator import concatenate
 from shesha.moments.batches import check_batch, require_finite, storage_rounding
 from shesha.moments.panels import Panel
+from shesha.moments.projections import RandomProjection
 from shesha.moments.sums import Meeting, Sums, join_blocks
 from shesha.support import memory as memory
+from shesha.support.types import Seed
 
 _PANEL_ROWS = 1024
 """Rows that are summed at once, enough that adding to the sums costs little."""
@@ -27,6 +29,14 @@ class LayerMoments:
     Activations are summed batch by batch and never kept. `shesha.compare_layers` takes the moments in place of the
     layers, for measures that are functions of means and products, such as CKA and CCA. Memory: 8 bytes for each pair of
     features of two layers that are compared; 24 x 24 layers of 768 features take 2.7 GB.
+
+    Parameters
+    ----------
+    project : int, optional
+        Project layers of more features on this many random directions as they come. Kernel alignments (CKA) are then
+        estimates, without bias and with a standard error; other measures are refused.
+    seed : int, Generator or None
+        Of the directions.
 
     Examples
     --------
@@ -41,9 +51,13 @@ class LayerMoments:
     'late'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, project: int | None = None, seed: Seed = 0) -> None:
+        self.projection = RandomProjection.build(project, seed)
+        self.projected: list[bool] = []
+        """Whether each layer was projected: those of the first model, then those of the second."""
         self._names: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._sums: Sums | None = None
+        self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
         self.precisions: list[float] = []
@@ -68,15 +82,14 @@ class LayerMoments:
         if self._names is not None and names != self._names:
             raise ValueError(f"layers must be {self._names}, as in earlier batches, got {names}")
         told = [*(f"first[{name}]" for name in names[0]), *(f"second[{name}]" for name in names[1])]
-        sides = check_batch([*first.values(), *second.values()], told, self._widths)
+        sides = check_batch([*first.values(), *second.values()], told, self._given or None)
         require_finite(sides, told, len(self))
         if self._names is None:
-            self._require_memory([int(side.shape[1]) for side in sides], len(names[0]))
+            self._set_widths([int(side.shape[1]) for side in sides], len(names[0]))
         self._names = names
         earlier = self.precisions or [0.0] * len(sides)
         self.precisions = [max(one, storage_rounding(side)) for one, side in zip(earlier, sides, strict=True)]
-        # Copies, since loaders fill the same buffer again.
-        self._pending.append([side.copy() if isinstance(side, np.ndarray) else side for side in sides])
+        self._pending.append([self._keep(side, place >= len(names[0])) for place, side in enumerate(sides)])
         self._n_pending += int(sides[0].shape[0])
         if self._n_pending >= _PANEL_ROWS:
             self._sum_pending()
@@ -91,6 +104,10 @@ class LayerMoments:
         """Layers of the second model."""
         return () if self._names is None else self._names[1]
 
+    def width(self, n_features: int) -> int:
+        """Number of columns that are kept of a layer of so many features."""
+        return n_features if self.projection is None else self.projection.width(n_features)
+
     def sums(self) -> Sums:
         """Sums over all rows: the layers of the first model, then those of the second."""
         self._sum_pending()
@@ -102,11 +119,17 @@ class LayerMoments:
         """Return the number of rows that have been counted."""
         return self._n_pending + (0 if self._sums is None else self._sums.n_rows)
 
-    @property
-    def _widths(self) -> list[int] | None:
-        if self._sums is not None:
-            return [side.n_features for side in self._sums.sides]
-        return [int(side.shape[1]) for side in self._pending[0]] if self._pending else None
+    def _keep(self, side: Any, second: bool) -> Any:
+        """Return a copy, since loaders fill the same buffer again; projected, where the layer is wide."""
+        if self.projection is not None and self.projection.applies(int(side.shape[1])):
+            return self.projection.project(side, int(second))
+        return side.copy() if isinstance(side, np.ndarray) else side
+
+    def _set_widths(self, widths: list[int], n_first: int) -> None:
+        kept = [self.width(width) for width in widths]
+        self._require_memory(kept, n_first)
+        self._given = widths
+        self.projected = [own > after for own, after in zip(widths, kept, strict=True)]
 
     def _sum_pending(self) -> None:
         if not self._n_pending:
@@ -125,7 +148,11 @@ class LayerMoments:
     @staticmethod
     def _require_memory(widths: list[int], n_first: int) -> None:
         need = grid_bytes(widths[:n_first], widths[n_first:])
-        memory.require(need, f"sums of {n_first} x {len(widths) - n_first} pairs of layers", "use fewer layers at once")
+        memory.require(
+            need,
+            f"sums of {n_first} x {len(widths) - n_first} pairs of layers",
+            "take fewer layers at once, or pass project=512",
+        )
 
 
 def grid_bytes(first: list[int], second: list[int]) -> int:

@@ -17,6 +17,19 @@ _BEST_OF_MANY = Text(
 )
 
 
+def projection_lines(result: LayerComparison) -> list[str]:
+    """Say how many values are estimates from projected layers, and how far off these are, if there are any."""
+    errors = [one.score.sampling_error for one in result.scores if one.score.sampling_error]
+    return (
+        [
+            f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers: their "
+            f"standard error is at most {max(errors):.2g} (each has its own in the table of scores)"
+        ]
+        if errors
+        else []
+    )
+
+
 def layers_page(result: LayerComparison) -> Page:
     """Return the page of a grid of layers without a null."""
     known = any(pair.score.has_value for pair in result.scores)
@@ -33,8 +46,8 @@ def layers_page(result: LayerComparison) -> Page:
         question="Which layers of the two models match?",
         answer=(told,),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
-        doubts=(_BEST_OF_MANY, NO_CHANCE),
-        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
+        doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
+        sections=(Section("What the measure looks at", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),
     )
 

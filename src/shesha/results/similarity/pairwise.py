@@ -258,6 +258,8 @@ class LayerComparison(_Tabled, Result):
 
     def __str__(self) -> str:
         """Print the grid and the closest pair."""
+        from shesha.results.similarity.layer_pages import projection_lines
+
         lines = [f"{self.measure} ({self.closer} is closer)", self.matrix().to_string(float_format="%.4g")]
         if any(pair.score.has_value for pair in self.scores):
             best = self.best
@@ -266,6 +268,7 @@ class LayerComparison(_Tabled, Result):
                 lines.append(
                     "The closest of many pairs is close by chance alone: calibrate the maximum, not a single entry."
                 )
+        lines += projection_lines(self)
         if self.reason:
             lines.append(f"no value: {self.reason}")
         if self.interrupted:

@@ -1,0 +1,95 @@
+"""Kernel alignments of randomly projected layers: without the bias of the projection, and with its error.
+
+With k normal directions of variance 1/k, the products C of the projected features have E ||C||^2 = (1 + 1/k) ||S||^2 +
+tr(S)^2 / k, where S are the products of all features. So alignments of projected layers are too low, by far if many
+directions have variance. The entries of C off its diagonal have no such bias: their mean square is ||S||^2 / k^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+from scipy.stats import t
+
+from shesha.comparison.evidence import add_note
+from shesha.comparison.streamed import kernel_sums
+from shesha.moments import Sums
+from shesha.results import Score
+from shesha.support.types import Matrix
+
+_GROUPS = 16
+"""Groups of directions that are left out in turn, to find the error."""
+_CONFIDENCE = 0.95
+
+
+def correct_projection(
+    score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
+) -> tuple[Score, float]:
+    """Return the score without the bias of the projection and with its error, and the factor that took the bias."""
+    norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
+    true = [
+        _squared_norm(sums, place, unbiased=unbiased) if was else norm
+        for place, was, norm in zip(pair, projected, norms, strict=True)
+    ]
+    if not min(true) > 0:
+        return add_note(score, "the projection has too few directions for an estimate: pass a larger project"), 1.0
+    factor = sqrt(norms[0] * norms[1] / (true[0] * true[1]))
+    value = min(score.value * factor, 1.0)
+    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
+    error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
+    half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
+    told = f"estimated from {_widths(sums, pair, projected)}: standard error of the projection {error:.2g}"
+    changed = replace(
+        score,
+        value=value,
+        sampling_error=error,
+        sampling_low=max(value - half, 0.0 if not unbiased else -1.0),
+        sampling_high=min(value + half, 1.0),
+    )
+    return add_note(changed, told), factor
+
+
+def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> str:
+    known = [str(sums.sides[place].n_features) for place, was in zip(pair, projected, strict=True) if was]
+    return f"random projections on {' and '.join(dict.fromkeys(known))} directions"
+
+
+def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
+    """Squared norm of the kernel of all features, without bias, from the projected ones."""
+    side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
+    found = _off_diagonal(side.features) * k / (k - 1)
+    if unbiased:
+        trace = side.squared_norm
+        lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
+        found += -n / (n - 2) * lengths + (trace**2 - 2 * found / k) / ((n - 1) * (n - 2))
+    return found
+
+
+def _off_diagonal(block: Matrix) -> float:
+    return float((block**2).sum() - (np.diagonal(block) ** 2).sum())
+
+
+def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> float:
+    """Standard error of the alignment over its value, by leaving out groups of directions of either side in turn."""
+    cross = sums.cross_products(*pair)[:-1, :-1] ** 2
+    variance = 0.0
+    for place, was, squares in zip(pair, projected, (cross, cross.T), strict=True):
+        if was:
+            logs = np.log(_without_groups(sums.sides[place].features, squares.sum(axis=1)))
+            variance += (len(logs) - 1) * float(logs.var())
+    return sqrt(variance)
+
+
+def _without_groups(block: Matrix, cross: Matrix) -> Matrix:
+    """The alignment, but for a constant, without each group of directions."""
+    k, squares = len(block), block**2
+    found = []
+    for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
+        kept = np.ones(k, dtype=bool)
+        kept[left_out] = False
+        inner = squares[np.ix_(kept, kept)]
+        norm = float(inner.sum() - np.trace(inner)) / (kept.sum() * (kept.sum() - 1))
+        found.append(float(cross[kept].mean()) / sqrt(norm))
+    return np.array(found)
