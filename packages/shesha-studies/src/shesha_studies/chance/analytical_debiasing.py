@@ -107,14 +107,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "n": own.n.max(),
             "apart": (means.gated - means.unbiased).abs().max(),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
-            **{
-                f"apart, {name}": (one.gated - one.unbiased).abs().max()
-                for name, one in (("signal", signal), ("noise", none))
-            },
-            **{
-                f"raw apart, {name}": (one.raw - one.unbiased).max()
-                for name, one in (("signal", signal), ("noise", none))
-            },
+            **{f"apart, {name}": (one.gated - one.unbiased).abs().max() for name, one in parts.items()},
+            **{f"raw apart, {name}": (one.raw - one.unbiased).max() for name, one in parts.items()},
             "adjusted_apart": (averages.adjusted - averages.unbiased).abs().max(),
             "gated_lower": (averages.unbiased - averages.gated).max(),
             "bias": (averages.raw - averages.unbiased).abs().max(),

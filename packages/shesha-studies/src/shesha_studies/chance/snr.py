@@ -176,7 +176,5 @@ def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:
     return {
         "edge_rise": np.diff(edges[PER_ENTRY]).min(),
         "more_gradual": min(min(line[1:]) - line[0] for line in both),
-        "doublings in words": ", ".join(
-            f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True)
-        ),
+        "doublings in words": ", ".join(told),
     }
