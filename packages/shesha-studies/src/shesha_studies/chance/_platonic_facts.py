@@ -44,9 +44,9 @@ def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
     return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
 
 
-def _kernels(means: pd.DataFrame) -> dict[str, float]:
+def _kernels(means: pd.DataFrame) -> dict[str, Any]:
     """Whether linear and RBF CKA rise with capability or width, before and after."""
-    made = {}
+    made: dict[str, Any] = {}
     for key, columns in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         for axis, column in zip(("capability", "width"), columns, strict=True):
             part = means.loc[_KERNELS, column]

@@ -67,12 +67,12 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
         if name in raw.index:
-            line = raw.loc[name].dropna().to_numpy()
-            found |= {f"{key}_first": line[0], f"{key}_last": line[-1], f"{key}_rise": line[-1] - line[0]}
-            found |= {f"{key}_range": np.ptp(line), f"{key}_most": np.abs(line).max()}
+            values = raw.loc[name].dropna().to_numpy()
+            found |= {f"{key}_first": values[0], f"{key}_last": values[-1], f"{key}_rise": values[-1] - values[0]}
+            found |= {f"{key}_range": np.ptp(values), f"{key}_most": np.abs(values).max()}
     for key in ("CCA", "PWCCA"):
         if key in raw.index:
-            line = raw.loc[key]
+            line: Any = raw.loc[key]
             told = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
             wide = line[line.index >= 1]
             found[f"{key} in words"] = f"{', '.join(told)}, 1 from d = n - 1 on"

@@ -104,7 +104,7 @@ def _networks() -> dict[str, Any]:
             table = tables.columns(source, "language", *of)
             mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
             values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
-            made[f"{key}, {source}"] = float((mean[list(measures)] - mean.quantile(least)).min())
+            made[f"{key}, {source}"] = float(mean[list(measures)].min() - float(mean.quantile(least)))
             made[f"{key}, {source}, in words"] = (
                 f"{network}: {values} (median measure {mean.median():.2f}, best {mean.max():.2f})"
             )

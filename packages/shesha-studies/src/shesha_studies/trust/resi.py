@@ -118,4 +118,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @resi.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows) | as_facts({"options": told(options_of(rows))})
+    return {**make_facts(rows), **as_facts({"options": told(options_of(rows))})}
