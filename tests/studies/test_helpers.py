@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist
 
-from shesha.studies.published import Found, against, claim, draws
+from shesha.studies.published import Found, against, draws
 from shesha_studies.score._changes import CHANGES, changed, printed_example
 from shesha_studies.score._ten_tests import all_tests, baseline
 from shesha_studies.sentences import grammar
@@ -23,18 +23,24 @@ LINES = pd.DataFrame(
 
 
 def test_every_published_line_becomes_a_check():
-    found = {"number": Found(0.8, 0.01, "a reason"), "claim": claim(True, "falls", "unused")}
+    found = {"number": Found(0.8, 0.01, "a reason"), "claim": Found("falls", why="unused")}
     checks = against(LINES, found, {"model/": "weights are missing"})
     assert [one.verdict for one in checks] == ["differs", "agrees", "not reachable", "not run"]
     assert [bool(one.why) for one in checks] == [True, False, True, True]
     assert [one.published for one in checks] == [0.5, "falls", 3.0, 1.0]
 
 
-def test_a_claim_without_its_cells_is_not_run_and_stand_ins_differ():
-    found = {"number": claim(None, None), "claim": claim(False, "rises", "stand-ins", "differs", note="unused")}
-    checks = against(LINES, found | {"model/far": claim(True, "3", "unused", note="with a grain of salt")})
+def test_a_number_without_its_cells_is_not_run_and_other_words_differ():
+    found = {"number": Found(None), "claim": Found("rises", why="stand-ins", note="unused")}
+    checks = against(LINES, found | {"model/far": Found(3.0, why="unused")})
     assert [one.verdict for one in checks[:3]] == ["not run", "differs", "agrees"]
-    assert [one.why for one in checks[1:3]] == ["stand-ins", "with a grain of salt"]
+    assert [one.why for one in checks[1:3]] == ["stand-ins", ""]
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(1e-5, "agrees"), (0.001, "differs"), (0.5, "differs")])
+def test_a_number_agrees_with_a_bound_that_it_is_below(ours, verdict):
+    lines = LINES.assign(published=["0.50", "< 0.001", "3", "1"])
+    assert against(lines, {"claim": Found(ours)})[1].verdict == verdict
 
 
 def test_words_need_a_verdict():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, SAID, VERDICTS
-from shesha.studies.published import unrelated
+from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, SAID, VERDICTS
+from shesha.studies.claims import OPERATORS
+from shesha.studies.facts import Fact
 from shesha.studies.running import found_of, write_page
 from shesha.studies.study_rules import published_of
 from shesha.studies.writing import checks_of_page, facts_of
@@ -17,18 +20,27 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("low", "high", "answer"),
     [
-        (0.1, 0.5, HOLDS_NOT),
-        (-0.5, -0.01, HOLDS_NOT),
-        (-0.2, 0.25, AGREES),
-        (-0.3, 0.3, AGREES),
-        (-0.31, 0.1, INCONCLUSIVE),
-        (-0.1, 0.6, INCONCLUSIVE),
+        (0.1, 0.5, "no"),
+        (-0.5, -0.01, "no"),
+        (-0.2, 0.25, "yes"),
+        (-0.3, 0.3, "yes"),
+        (-0.31, 0.1, "inconclusive"),
+        (-0.1, 0.6, "inconclusive"),
     ],
 )
-def test_an_interval_decides_whether_two_things_are_unrelated(low, high, verdict):
-    assert unrelated({"low": low, "high": high}, "ours", "they are related").verdict == verdict
+def test_an_interval_decides_whether_two_things_are_unrelated(low, high, answer):
+    assert OPERATORS["within"](Fact((low + high) / 2, low, high), 0.3) == answer
+
+
+def test_no_study_decides_a_claim_in_code():
+    """Verdicts of claims are rules in data; code compares numbers, orders, and p-values that follow from others."""
+    root = Path(find_spec("shesha_studies").submodule_search_locations[0])
+    verdicts = re.compile(r"\b(?:HOLDS_NOT|NOT_FOUND|INCONCLUSIVE|DIFFERS)\b")
+    deciding = {place.name for place in root.rglob("*.py") if verdicts.search(place.read_text())}
+    numbers = {"_neuroscience_numbers.py", "_crispr_numbers.py", "_steering_facts.py", "_resi_page.py"}
+    assert deciding == numbers
 
 
 def test_every_verdict_has_its_words():

@@ -49,17 +49,6 @@ class Page:
     checks: tuple[Check, ...] = ()
 
 
-def yes_if(holds: bool) -> str:
-    """Begin an answer with a word that depends on the rows.
-
-    Examples
-    --------
-    >>> yes_if(0.7 > 0.5), yes_if(0.2 > 0.5)
-    ('Yes', 'No')
-    """
-    return "Yes" if holds else "No"
-
-
 def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> Path:
     """Write a page and its pictures, and return its path.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judged
 from shesha.studies.tolerance import JOINT
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Found:
     why : str
         Reason, told unless it agrees.
     verdict : str, optional
-        Of a claim in words; numbers are judged by their distance.
+        Where the data decide nothing; otherwise numbers are judged by their distance, and words by whether they are the
+        same. Claims in words are answered by rules: see `study_rules`.
     decimals : int, optional
         Of the published number; default: what its line says, else 3.
     note : str
@@ -63,45 +64,6 @@ def draws(values: pd.Series, why: str = "") -> Found:
     """Mean of our draws, with the spread of a single draw."""
     error = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return Found(float(values.mean()) if len(values) else None, error, why)
-
-
-def claim(
-    holds: bool | None, ours: float | str | None, why: str = "", otherwise: str = HOLDS_NOT, *, note: str = ""
-) -> Found:
-    """Judge a claim by our result: True, False (then `otherwise`), or None if cells are missing.
-
-    DIFFERS is for claims against which nothing speaks but stand-ins of the published data.
-    """
-    if holds is None:
-        return Found(None, why=ABSENT, verdict=NOT_RUN)
-    return Found(ours, why=why, verdict=AGREES if holds else otherwise, note=note)
-
-
-SMALL = 0.3
-"""Correlation from which an effect is medium (Cohen 1988); an interval within plus and minus this shows absence."""
-
-
-def unrelated(found: Mapping[str, float], ours: str, why: str, *, small: float = SMALL) -> Found:
-    """Judge the claim that two quantities are unrelated by an interval, never by a p-value above 0.05.
-
-    Parameters
-    ----------
-    found : mapping with 'low' and 'high'
-        Limits of the correlation, or of another number that is zero where nothing is there.
-    ours : str
-        What is printed.
-    why : str
-        What speaks against the claim where the interval leaves out zero.
-    small : float
-        Up to this in size it counts as none.
-    """
-    low, high = found["low"], found["high"]
-    if low > 0 or high < 0:
-        return Found(ours, why=why, verdict=HOLDS_NOT)
-    if -small <= low and high <= small:
-        return Found(ours, verdict=AGREES)
-    wide = f"the interval holds zero, and values beyond {small:g} as well"
-    return Found(ours, why=wide, verdict=INCONCLUSIVE)
 
 
 def unreachable(why: str, ours: float | str | None = None) -> Found:
@@ -133,8 +95,8 @@ def against(
     --------
     >>> import pandas as pd
     >>> lines = pd.DataFrame({"where": "Paper, 1", "what": ["a", "b"], "key": ["a", "b"], "published": ["0.50", "yes"]})
-    >>> [one.verdict for one in against(lines, {"a": Found(0.51, 0.01), "b": claim(False, "no", "a control")})]
-    ['agrees', 'does not hold']
+    >>> [one.verdict for one in against(lines, {"a": Found(0.51, 0.01), "b": Found("no", why="a control")})]
+    ['agrees', 'differs']
     """
     assert published is not None
     keyed = ((line, str(line.key)) for _, line in published.iterrows())
@@ -143,7 +105,7 @@ def against(
 
 def _missing(key: str, reasons: Mapping[str, str]) -> Found:
     found = [reason for start, reason in reasons.items() if key.startswith(start)]
-    return unreachable(found[0]) if found else claim(None, None)
+    return unreachable(found[0]) if found else Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
 def check_of(line: Any, found: Found, unit: str = "") -> Check:
@@ -239,7 +201,7 @@ def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check
     """Yield one check for each line of a table of models: whether the model is available."""
     for _, line in lines.iterrows():
         own = at_hand.get(str(line.row))
-        yield check_of(line, unreachable(why) if own is None else claim(True, own))
+        yield check_of(line, unreachable(why) if own is None else Found(own, why="another name"))
 
 
 def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:

@@ -71,7 +71,8 @@ def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return {}
     start, star, end = found.partition("*")
-    return _filled(rules[found], key[len(start) : len(key) - len(end)]) if star else rules[found]
+    own: dict[str, Any] = rules[found]
+    return dict(_filled(own, key[len(start) : len(key) - len(end)])) if star else own
 
 
 def _filled(entry: Any, part: str) -> Any:

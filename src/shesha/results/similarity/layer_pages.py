@@ -47,7 +47,7 @@ def layers_page(result: LayerComparison) -> Page:
         answer=(told,),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
         doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
-        sections=(Section("What the measure looks at", tuple(measures_explained([result.scores[0].score]))),),
+        sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),
     )
 

@@ -97,7 +97,7 @@ def _discordance(found: Found) -> Mapping[str, Any]:
         **{"left_out_lowest": low, "left_out_highest": high, "left_out_range": high - low},
     }
     if found.has("quartiles"):
-        tables = {score: found.build("quartiles").loc[score] for score in SCORES}
+        tables: dict[str, Any] = {score: found.build("quartiles").loc[score] for score in SCORES}
         names = ("sd_score_ratio", "sd_magnitude_ratio", "sd_score_fake", "sd_magnitude_fake")
         made |= {f"{score}, {name}": float(own[name]) for score, own in tables.items() for name in names}
         far = {score: str(own.far_not_alike) for score, own in tables.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Answers, against, claim
+from shesha.studies.published import against
 from shesha.studies.rates import binomial_limits
 from shesha_studies.biology._recordings import beyond, over_sessions
 
@@ -24,8 +24,7 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
-    recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
-    wave, still = rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
+    recorded, wave, still = apart(rows)
     shows = "False positives under slow drift; scores of untuned neurons; recorded areas beside two kinds of chance"
     picture = Picture("odd_even", _draw(recorded, wave, still), shows)
     tables = (
@@ -33,8 +32,14 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
         ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
     )
-    checks = against(published, _claims(recorded, wave, still))
-    return Page(_answer(recorded, wave, still), tables, (picture,), _NOTES, checks)
+    checks = against(published, {})
+    return Page("", tables, (picture,), _NOTES, checks)
+
+
+def apart(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return rows of recordings, of neurons on a slow wave, and of neurons with unequal numbers of trials."""
+    recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
+    return recorded, rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
 
 
 def _splits(rows: pd.DataFrame) -> list[str]:
@@ -89,73 +94,6 @@ def _rate(rows: pd.DataFrame, split: str, p: str) -> float:
 
 def _mean(rows: pd.DataFrame, split: str, column: str = "value") -> float:
     return float(rows.loc[rows.split == split, column].mean())
-
-
-def _answer(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> str:
-    free, shift = (_rate(wave, "odd and even", p) for p in ("free_p", "value_p"))
-    scores = still.groupby("data").value.mean()
-    text = (
-        f"Slow drift alone makes {free:.0%} of untuned recordings stable at 5 % where conditions repeat and the null "
-        f"shuffles them ({shift:.0%} with circular shifts), and unequal numbers alone a score of "
-        f"{scores.get(UNEVEN, float('nan')):.2f} ({scores.get(EVEN, float('nan')):.2f} with equal ones)"
-    )
-    if not (recorded.split == _APART).any():
-        return text + "."
-    odd, apart = (_mean(recorded, split) for split in (_EQUAL, _APART))
-    return text + (
-        ". In the recordings it is the numbers: odd and even trials agree at "
-        f"{_mean(recorded, 'odd and even'):.2f} where "
-        f"shifted conditions have {_mean(recorded, 'odd and even', 'value_chance'):.2f}, and at {odd:.2f} with 4 "
-        "trials of "
-        f"each condition in either half; the first and the second half of the session, which share nothing slow, keep "
-        f"{apart:.2f} of that, so that at most {max(0.0, 1 - apart / odd):.0%} is slow."
-    )
-
-
-def _claims(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Answers:
-    answers: Answers = {}
-    free = _rate(wave, "odd and even", "free_p")
-    high = binomial_limits(0.05, int((wave.split == "odd and even").sum()))[1]
-    answers["independent"] = claim(
-        free <= high,
-        f"untuned neurons on a slow wave: {free:.0%} stable at 5 % against shuffled conditions",
-        "both halves share whatever is slow; where conditions repeat it sets them apart",
-    )
-    answers["shifts"] = claim(
-        all(_rate(wave, split, "value_p") <= high for split in _splits(wave)),
-        ", ".join(f"{split} {_rate(wave, split, 'value_p'):.0%}" for split in _splits(wave)),
-    )
-    means = still.groupby("data").value.agg(["mean", "sem"])
-    far = {name: means.loc[name, "mean"] / means.loc[name, "sem"] for name in means.index}
-    answers["zero"] = claim(
-        all(abs(one) < 3 for one in far.values()),
-        "; ".join(f"{name}: {means.loc[name, 'mean']:+.2f}" for name in means.index),
-        "conditions of few trials are far from all others in both halves; with equal numbers one half lacks what the "
-        "other has",
-    )
-    others = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy()
-    answers["equal numbers"] = claim(bool(np.max(others) < 0.05), f"at most {np.max(others):.3f}")
-    answers |= _answer_recordings(recorded)
-    return answers
-
-
-def _answer_recordings(recorded: pd.DataFrame) -> Answers:
-    answers: Answers = {}
-    known = set(recorded.split)
-    if not {_EQUAL, _APART} <= known:
-        return answers
-    odd, apart = (_mean(recorded, split) for split in (_EQUAL, _APART))
-    answers["not slow"] = claim(apart > 0.5 * odd, f"{odd:.3f}; first and second half of the session {apart:.3f}")
-    own = recorded[recorded.split == "odd and even"]
-    above, n = beyond(own, "value")
-    free = int((own.free_p <= 0.05).sum())
-    answers["reliable"] = claim(
-        above > 0.2 * n,
-        f"{own.value.mean():.2f}; above shifted conditions ({own.value_chance.mean():.2f}) in {above} of {n} areas, "
-        f"above shuffled ones in {free}",
-        "unequal numbers of trials give as much",
-    )
-    return answers
 
 
 def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> Any:

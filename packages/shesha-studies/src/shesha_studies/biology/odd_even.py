@@ -10,8 +10,10 @@ import numpy as np
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
 from shesha.studies.definition import study
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.support.types import Matrix, Vector
+from shesha_studies.biology._odd_even_facts import make_facts
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page
 from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
 
@@ -112,3 +114,9 @@ def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count what is called stable, by split and null."""
     return make_page(rows, published)
+
+
+@odd_even.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Gather what the claims are judged by."""
+    return make_facts(rows)

@@ -134,12 +134,12 @@ def _answer(
     scaled = nothing[nothing.data.isin(SCALED)]
     scale = [_share(scaled[scaled.design == one]) for one in ("-", "row scale")]
     return (
-        f"Where rows are independent, p-values of similarities keep their level: {100 * hits / runs:.1f} % "
+        f"Where rows are independent, {100 * hits / runs:.1f} % "
         f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
-        f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss it. Rows that depend on one "
-        f"another and are permuted freely do not: {both[0]} of unrelated clusters are called related (in `blocks`: "
-        f"{both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of {len(adequate)} "
-        f"lines with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. "
+        f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss the level. With rows that "
+        f"depend on one another and are permuted freely, {both[0]} of unrelated clusters are called related (in "
+        f"`blocks`: {both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of "
+        f"{len(adequate)} lines with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. "
         f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
         f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
     )

@@ -11,11 +11,10 @@ import numpy as np
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, over_draws, rate
-from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.facts import Facts, as_facts, over_draws, rate
+from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import Answers, against, claim
-from shesha.studies.rates import rate_interval
+from shesha.studies.published import against
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
     plain = _plain(table)
     made, axes = figure(2)
-    first, last = plain.iloc[0], plain.iloc[-1]
+    first = plain.iloc[0]
     axes[0].plot(plain.layers, plain.raw - first.raw, "o-", label="raw maximum, from its start")
     axes[0].plot(plain.layers, plain.best_alone, "o-", label="best pair, calibrated alone")
     axes[0].plot(plain.layers, plain.calibrated, "o-", label="maximum, calibrated")
@@ -99,17 +98,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     for ax in axes:
         logarithmic(ax, plain.layers)
         ax.legend(frameon=False, fontsize="x-small", loc="center right" if ax is axes[1] else "upper left")
-    of_max = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
-    low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
-    answer = (
-        f"{yes_if(last.raw > first.raw and of_max.calibrated.mean() < 0.01)}: "
-        f"the raw maximum rises by {last.raw - first.raw:.3f} from "
-        f"{int(first.layers)} to {int(last.layers)} layers, on a mean of "
-        f"{first.pair_mean:.2f} that the width alone makes. The "
-        f"best pair calibrated on its own is called significant in {100 * last.hit_alone:.0f} % of unrelated models of "
-        f"{int(last.layers)} layers, the calibrated maximum in {100 * of_max.hit.mean():.1f} % of all (95 % interval "
-        f"{100 * low:.1f} to {100 * high:.1f} %)."
-    )
     notes = (
         "The published curve of the calibrated best pair is that of its score; the p-value "
         "shows how wrong it is: with 16 "
@@ -119,64 +107,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "still rises, more slowly.",
     )
     picture = Picture("depth", made, "Maxima over layer pairs of unrelated models against depth, and false positives")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table, of_max)))
+    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
     """The maximum of independent layers."""
     return table[(table["aggregate"] == "max") & (table.kinship == 0)]
-
-
-def _answer_claims(table: pd.DataFrame, of_max: pd.DataFrame) -> Answers:
-    answers: Answers = {}
-    plain = _plain(table)
-    first, last = plain.iloc[0], plain.iloc[-1]
-    depths = f"L = {int(first.layers)} to {int(last.layers)}"
-    most = plain.calibrated.max()
-    answers["naive"] = claim(
-        bool(last.best_alone > 5 * most), f"{first.best_alone:.4f} to {last.best_alone:.4f}, {depths}", "no rise"
-    )
-    low, high = rate_interval(int(of_max.hit.sum()), len(of_max))
-    answers["level"] = claim(
-        low <= ALPHA, f"{100 * low:.1f} to {100 * high:.1f} % at 5 %", "more models reach the level"
-    )
-    others = table[(table["aggregate"] != "max")]
-    if not others.empty:
-        ends = others.groupby("aggregate").raw.agg(["first", "last"])
-        answers["aggregates"] = claim(
-            bool((ends["last"] > ends["first"]).all() and others.calibrated.max() < 0.01),
-            ", ".join(f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
-            + f"; calibrated at most {others.calibrated.max():.4f}",
-            "an aggregate behaves otherwise",
-        )
-        kin = table[table.kinship > 0]
-        free = plain[plain.layers.isin(kin.layers)]
-        slower = kin.raw.iloc[-1] < free.raw.iloc[-1]
-        answers["kin"] = claim(
-            bool(slower and kin.raw.iloc[-1] > kin.raw.iloc[0]),
-            f"{kin.raw.iloc[0]:.4f} to {kin.raw.iloc[-1]:.4f} (independent layers: {free.raw.iloc[-1]:.4f})",
-            "no such rise",
-        )
-    answers |= _extremes(plain)
-    return answers
-
-
-def _extremes(plain: pd.DataFrame) -> Answers:
-    """Beside the bound of Proposition 6 and the mean of extremes of Gaussian scores."""
-    answers: Answers = {}
-    logs = np.log(plain.layers.to_numpy(dtype=float) ** 2)
-    above = (plain.raw - plain.pair_mean).to_numpy() / plain.pair_sd.to_numpy()
-    answers["bound"] = claim(
-        bool((above <= 3 * np.sqrt(logs)).all()),
-        f"at most {(above / np.sqrt(logs)).max():.2f} sigma sqrt(log M)",
-        "above it",
-    )
-    expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
-    off = float(np.abs(above[-3:] - expected[-3:]).max())
-    answers["extreme"] = claim(
-        off < 0.5, f"within {off:.2f} sigma for the three deepest", "pairs that share a layer depend on one another"
-    )
-    return answers
 
 
 @depth.facts
@@ -185,10 +121,41 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     own = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
     few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
     deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
-    rise = over_draws(many.raw - few.raw.mean())
-    return {
-        "rise": rise,
-        "calibrated": Fact(float(own.groupby("layers").calibrated.mean().max())),
+    found = {
+        "rise": over_draws(many.raw - few.raw.mean()),
+        "calibrated": own.groupby("layers").calibrated.mean().max(),
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
+        **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
+        "alone_of_deepest": rate(int((many.best_alone_p <= ALPHA).sum()), len(many)),
+        **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
+        "alone_more": over_draws(many.best_alone - many.calibrated),
     }
+    return as_facts(found | _others(rows, own) | _extremes(own))
+
+
+def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
+    """Other aggregates, and layers that share most of their variance."""
+    others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0].groupby("layers").raw.mean()
+    if others.empty or kin.empty:
+        return {}
+    means = others.groupby(["aggregate", "layers"])[["raw", "calibrated"]].mean().reset_index()
+    ends = means.groupby("aggregate").raw.agg(["first", "last"])
+    free = own[own.layers.isin(kin.index)].groupby("layers").raw.mean()
+    told = (f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
+    return {
+        "aggregates in words": ", ".join(told),
+        "aggregates_rise": (ends["last"] - ends["first"]).min(),
+        "aggregates_calibrated": means.calibrated.max(),
+        **{"kin_fewest": kin.iloc[0], "kin_most": kin.iloc[-1], "free_most": free.iloc[-1]},
+        **{"kin_rise": kin.iloc[-1] - kin.iloc[0], "kin_slower": free.iloc[-1] - kin.iloc[-1]},
+    }
+
+
+def _extremes(own: pd.DataFrame) -> dict[str, float]:
+    """Beside the bound of Proposition 6 and the mean of extremes of Gaussian scores, in standard deviations."""
+    means = own.groupby("layers")[["raw", "pair_mean", "pair_sd"]].mean()
+    logs = np.log(means.index.to_numpy(dtype=float) ** 2)
+    above = ((means.raw - means.pair_mean) / means.pair_sd).to_numpy()
+    expected = np.sqrt(2 * logs) - (np.log(logs) + np.log(4 * np.pi)) / (2 * np.sqrt(2 * logs))
+    return {"in_bounds": (above / np.sqrt(logs)).max(), "from_extreme": np.abs(above[-3:] - expected[-3:]).max()}

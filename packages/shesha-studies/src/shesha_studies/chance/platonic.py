@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, over_draws
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
-from shesha_studies.chance._platonic_claims import MISSING, judged_platonic, mean_trends, untrained, within
+from shesha_studies.chance._platonic_facts import make_facts
+from shesha_studies.chance._platonic_numbers import MISSING, mean_trends, numbers_of, untrained, within
 from shesha_studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
 from shesha_studies.chance._sides import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
@@ -103,6 +104,15 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
     }
 
 
+_KNOWN = {
+    "all": list(MEASURES.values()),
+    "names": list(MEASURES),
+    "global": list(GLOBAL.values()),
+    "local": list(LOCAL.values()),
+}
+"""The library's names of the measures, and the paper's."""
+
+
 @platonic.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate scores with capability, before and after calibration."""
@@ -110,16 +120,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
     called = {own: name for name, own in MEASURES.items()}
-    known = {
-        "all": list(MEASURES.values()),
-        "names": list(MEASURES),
-        "global": list(GLOBAL.values()),
-        "local": list(LOCAL.values()),
-    }
     means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
     means = means.reset_index().assign(measure=lambda one: one.measure.map(called))
     bare, inside = untrained(rows), within(rows)
-    checks = against(published, judged_platonic(rows, known, list(published.key)), MISSING)
+    checks = against(published, numbers_of(rows, _KNOWN, list(published.key)), MISSING)
     tables = (
         ("Correlation with capability and width, mean over sets of models", means),
         ("The same per set", table),
@@ -138,37 +142,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"
     )
-    return Page(_answer(rows, means, bare), tables, (picture,), notes, checks)
-
-
-def _answer(rows: pd.DataFrame, means: pd.DataFrame, bare: pd.DataFrame) -> str:
-    own = means.set_index("measure")
-    said = [
-        f"{name} {own.before[name]:+.2f} before and {own.after[name]:+.2f} after"
-        for name in ("CKA (linear)", "CKA (RBF)", "mKNN (k=10)", "CKNNA (k=10)")
-        if name in own.index
-    ]
-    told = (
-        (
-            "The published models are not reachable here; on stand-ins of 32 to 1,024 units the correlation "
-            "with capability is "
-        )
-        + ", ".join(said)
-        + " calibration."
-    )
-    if bare.empty:
-        return told
-    narrow, wide = (
-        bare[bare.width == one(bare.width)].set_index(["measure", "data"]).groupby("measure") for one in (min, max)
-    )
-    changes = ", ".join(
-        f"{name} from {narrow.score.mean()[name]:.2f} to {wide.score.mean()[name]:.2f}"
-        for name in ("CKA", "mutual kNN(k=10)")
-    )
-    return (
-        f"{told} What does not survive as evidence of convergence: untrained networks of the two sides are "
-        f"above chance too, and the more so the wider ({changes}, calibrated)."
-    )
+    return Page("", tables, (picture,), notes, checks)
 
 
 def _draw(free: pd.DataFrame) -> Figure:
@@ -196,10 +170,4 @@ def _draw(free: pd.DataFrame) -> Figure:
 @platonic.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations of scores with capability before and after calibration, over sets of stand-ins."""
-    found = mean_trends(rows)
-    made: dict[str, Fact] = {}
-    for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        own = found[found.measure == measure]
-        made |= {f"{name}_{when}": over_draws(own[when]) for when in ("before", "after")}
-        made[f"{name}_lost"] = over_draws(own.before - own.after)
-    return made
+    return make_facts(rows, _KNOWN, {own: name for name, own in MEASURES.items()})

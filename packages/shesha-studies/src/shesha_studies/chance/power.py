@@ -10,11 +10,10 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies.definition import study
-from shesha.studies.facts import Facts, over_draws, rate
+from shesha.studies.facts import Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Answers, against, claim
-from shesha.studies.rates import rate_interval
+from shesha.studies.published import against
 from shesha_studies.data import shared
 
 if TYPE_CHECKING:
@@ -73,21 +72,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     for ax, title in zip(axes, ("share with p <= 0.05", "raw score", "calibrated score"), strict=True):
         ax.set_ylabel(title)
     axes[0].legend(frameon=False, fontsize="small")
-    found = {}
-    for measure, own in table.groupby("measure", sort=False):
-        strong = own[own.hit >= 0.9].groupby("rank").strength.min()
-        found[measure] = f"{strong.max():g}" if len(strong) == own["rank"].nunique() else "not within the grid"
-    none = rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])].hit
-    low, high = rate_interval(int(none.sum()), len(none))
-    signal = table[table.strength > 0]
-    answer = (
-        "Nine in ten pairs are found from a strength of "
-        + ", ".join(f"{least} ({name})" for name, least in found.items())
-        + f" on (the weakest over ranks; noise has 1), not fewer than by a threshold of the true null (mean difference "
-        f"{100 * (signal.hit - signal.hit_known).mean():+.1f} points); without a signal {100 * none.mean():.0f} % are "
-        f"({none.sum():.0f} of {len(none)} by {rows.measure.iloc[0]}; 95 % interval "
-        f"{100 * low:.0f} to {100 * high:.0f} %)."
-    )
     notes = (
         "The signal has the same variance whatever its rank: at equal strength a signal of "
         "rank 1 is found first. Measures of "
@@ -95,7 +79,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "One draw of data serves all measures: false positives of the measures are not independent of one another.",
     )
     picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, _answer_claims(table)))
+    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
 def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,28 +89,28 @@ def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(hit_known=(rows.raw > rows.measure.map(limits)).astype(float))
 
 
-def _answer_claims(table: pd.DataFrame) -> Answers:
-    answers: Answers = {}
-    means = table.groupby("strength").hit.mean()
-    steps = ", ".join(f"{100 * rate:.0f} % at {strength:g}" for strength, rate in means.items())
-    answers["rapid"] = claim(bool(means.iloc[-1] > 0.99 and means.loc[0.4] > 0.9), steps, "it rises slowly")
-    strong = table[table.strength >= STRONG]
-    alike = min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure"))
-    off = (strong.raw - strong.score).abs().max()
-    said = f"correlated {alike:.3f} and more over ranks and strengths from {STRONG} on, {off:.2f} apart at most"
-    answers["high"] = claim(alike > 0.9, said, "they differ")
-    weak = table[table.strength <= 0.1].score.max()
-    answers["low"] = claim(bool(weak < 0.02), f"means of at most {weak:.3f} up to strength 0.1", "more is left")
-    return answers
-
-
 @power.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds."""
     rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
-    signal = rows[rows.strength > 0]
-    return {
-        "found": rate(int(signal.hit.sum()), len(signal)),
-        "found_by_known_null": rate(int(signal.hit_known.sum()), len(signal)),
-        "lost": over_draws(signal.hit_known - signal.hit),
-    }
+    signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
+    table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
+    means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
+    least = {}
+    for measure, own in table.groupby("measure", sort=False):
+        seen = own[own.hit >= 0.9].groupby("rank").strength.min()
+        least[measure] = f"{seen.max():g}" if len(seen) == own["rank"].nunique() else "not within the grid"
+    return as_facts(
+        {
+            "found": rate(int(signal.hit.sum()), len(signal)),
+            "found_by_known_null": rate(int(signal.hit_known.sum()), len(signal)),
+            "lost": over_draws(signal.hit_known - signal.hit),
+            "none": rate(int(none.hit.sum()), len(none)),
+            "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
+            "rates in words": ", ".join(f"{rate:.0%} at {strength:g}" for strength, rate in means.items()),
+            **{"rate_of_strongest": means.iloc[-1], "rate_at_04": means.loc[0.4]},
+            "alike": min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure")),
+            "apart": (strong.raw - strong.score).abs().max(),
+            "weak": table[table.strength <= 0.1].score.max(),
+        }
+    )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies.definition import study
+from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
-from shesha.studies.published import Answers, against, claim
+from shesha.studies.published import against
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,22 +67,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
                 axes[line][column], planes[rank, name], title=f"{'raw' if name == 'raw' else 'calibrated'}, rank {rank}"
             )
     curves = _curves(rows, ranks)
-    import pandas as pd
-
-    edges = pd.Series({key: _edge(own) for key, own in rows.groupby(["power", "rank"], sort=False)})
-    edges.index.names = ["power", "rank"]
+    edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
-    answer = (
-        "Calibrated CKA rises where the signal is strong beside the noise, and only their "
-        "ratio counts. That signals of "
-        "higher rank are seen through more noise is a matter of their size: "
-        + "; ".join(
-            f"factors of unit variance {power}: noise / strength "
-            f"{', '.join(f'{one[rank]:.3g} (rank {rank})' for rank in ranks)}"
-            for power, one in ((name, edges[name]) for name in rows.power.unique())
-        )
-        + " at the edge."
-    )
     notes = (
         "The paper does not print n, d, or the size of a factor. Ten factors of unit "
         "variance are ten times the power of "
@@ -100,7 +87,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
         Picture("snr_curves", curves, "Calibrated CKA against noise, by strength and by rank at equal power"),
     )
-    return Page(answer, (("Edges of detection", table),), pictures, notes, against(published, _answers(rows, edges)))
+    return Page("", (("Edges of detection", table),), pictures, notes, against(published, {}))
 
 
 def _planes(rows: pd.DataFrame) -> dict[tuple[int, str], pd.DataFrame]:
@@ -142,59 +129,42 @@ def _edge(rows: pd.DataFrame) -> float:
     return float(np.exp(x[0] + (y[0] - LOST) / (y[0] - y[1]) * (x[1] - x[0])))
 
 
-def _answers(rows: pd.DataFrame, edges: pd.Series[float]) -> Answers:
-    answers: Answers = {}
-    plain = rows[rows.power == PER_FACTOR]
+def _edges(rows: pd.DataFrame) -> pd.Series[float]:
+    import pandas as pd
+
+    found = pd.Series({key: _edge(own) for key, own in rows.groupby(["power", "rank"], sort=False)})
+    found.index.names = ["power", "rank"]
+    return found
+
+
+@snr.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Raw and calibrated scores over the plane of signal and noise, and the edge of detection by rank."""
+    edges, plain = _edges(rows), rows[rows.power == PER_FACTOR]
     means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
-    share = float((means.raw > 0.5).mean())
-    answers["raw"] = claim(
-        share > 0.75, f"above 0.5 in {100 * share:.0f} % of the cells", "raw scores are low in many cells"
-    )
     ratio = means.noise / means.strength
-    loud, drowned = means[ratio <= 0.25].score.min(), means[ratio >= 32].score.max()
-    holds = bool(loud > 0.9 and drowned < 0.05) if (ratio >= 32).any() else None
-    answers["corner"] = claim(
-        holds, f"{loud:.2f} and more from strength / noise = 4 on, {drowned:.3f} at most below 1 / 32"
-    )
-    equal = PER_ENTRY in rows.power.unique()
-    said = "; ".join(
-        f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
-        for power in rows.power.unique()
-    )
-    answers["rank"] = claim(
-        bool(np.all(np.diff(edges[PER_ENTRY]) > 0)) if equal else None,
-        f"noise / strength at the edge, unit variance {said}",
-        "Ten factors of unit variance are ten times the power of one. At equal power in all "
-        "the order is the other way round.",
-    )
-    falls = means[means["rank"] > 0].pivot_table(index=["rank", "strength"], columns="noise", values="score")
-    rises = float(np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)))
-    answers["monotone"] = claim(rises < 0.02, f"largest rise of a mean {max(rises, 0.0):.3f}", "it rises somewhere")
+    falls = means.pivot_table(index=["rank", "strength"], columns="noise", values="score")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
-    several = reach.shape[1] > 1
-    answers["stronger"] = claim(
-        bool((reach.diff(axis=1).iloc[:, 1:] >= 0).all(axis=None)) if several else None,
-        f"{int(reach.iloc[:, 0].max())} of {falls.shape[1]} noise levels at the weakest, "
-        f"{int(reach.iloc[:, -1].min())} at the strongest",
-        "not in order",
-    )
-    answers |= _decay(rows, equal)
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
-    answers["floor"] = claim(
-        bool(drowned < 0.05) if (ratio >= 32).any() else None,
-        f"{drowned:.3f} at most where noise / strength is 32 or more; at noise "
-        f"{means.noise.max():g} still {end.iloc[-1]:.2f} "
-        f"for strength {end.index[-1]:g}",
-        "something is left",
-    )
-    return answers
+    found: dict[str, Any] = {
+        "high_raw": (means.raw > 0.5).mean(),
+        "loud": means[ratio <= 0.25].score.min(),
+        "drowned": means[ratio >= 32].score.max(),
+        "largest_rise": np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)),
+        "levels of noise": falls.shape[1],
+        **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
+        "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
+        **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
+        "edges in words": "; ".join(
+            f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
+            for power in rows.power.unique()
+        ),
+    }
+    return as_facts(found | (_widths(rows, edges) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _decay(rows: pd.DataFrame, equal: bool) -> Answers:
-    """How many doublings of the noise the score takes from 0.9 to 0.1."""
-    answers: Answers = {}
-    if not equal:
-        return answers
+def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:
+    """How many doublings of the noise the score takes from 0.9 to 0.1, and whether the edge rises at equal power."""
     widths = {}
     for (power, rank), own in rows.groupby(["power", "rank"]):
         means = own.assign(ratio=own.noise / own.strength).groupby("ratio").score.mean()
@@ -202,10 +172,9 @@ def _decay(rows: pd.DataFrame, equal: bool) -> Answers:
         high, low = (np.interp(-level, -means.to_numpy(), x) for level in (0.9, 0.1))
         widths[power, rank] = low - high
     both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
-    answers["gradual"] = claim(
-        all(line[0] < min(line[1:]) for line in both),
-        "doublings of noise from 0.9 to 0.1: "
-        + ", ".join(f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True)),
-        "ranks fall equally fast",
-    )
-    return answers
+    told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True))
+    return {
+        "edge_rise": np.diff(edges[PER_ENTRY]).min(),
+        "more_gradual": min(min(line[1:]) - line[0] for line in both),
+        "doublings in words": ", ".join(told),
+    }

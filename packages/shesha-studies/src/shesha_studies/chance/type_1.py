@@ -12,11 +12,11 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
 from shesha.studies.definition import study
-from shesha.studies.facts import Facts, rate
-from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.facts import Fact, Facts, rate
+from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Answers, against, claim
-from shesha.studies.rates import binomial_limits, rate_interval
+from shesha.studies.published import against
+from shesha.studies.rates import binomial_limits
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.data import noise
@@ -104,10 +104,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = table.rename(columns={"mean": "rate", "size": "draws"})
     free = table[~table.kind.isin(DEPENDENT)]
     low, high = binomial_limits(ALPHA, int(free.draws.min()))
-    own = rows[~rows.kind.isin(DEPENDENT)]
-    hits = int((own.p_value <= ALPHA).sum())
-    interval = rate_interval(hits, len(own))
-    outside = int(((free.rate < low) | (free.rate > high)).sum())
     made, axes = figure(2, width=4.8)
     for place, (_, one) in enumerate(free.groupby("measure", sort=False)):
         axes[0].scatter(np.full(len(one), place), one.rate, s=16)
@@ -120,20 +116,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[1].set(xlabel="share with p <= 0.05", xlim=(0, 1), title="rows that depend on one another")
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
-    rates = bound.set_index("kind").rate
-    answer = (
-        f"{yes_if(interval[0] <= ALPHA)} for independent rows: {100 * hits / len(own):.1f} % of {len(own):,} unrelated "
-        "pairs reach p <= 0.05 (95 % "
-        f"interval {100 * interval[0]:.1f} to {100 * interval[1]:.1f} %); {outside} of {len(free)} configurations lie "
-        f"outside {100 * low:.1f} to {100 * high:.1f} %, where 95 % of such rates lie by chance."
-        + (
-            ""
-            if rates.empty
-            else " Not for rows that depend on one another: "
-            + ", ".join(f"{100 * rate:.0f} % ({kind})" for kind, rate in rates.items())
-            + "."
-        )
-    )
     notes = (
         "Single configurations lie above 5 % by chance alone: at or below the level is a "
         "statement about the expectation.",
@@ -144,21 +126,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
-    return Page(answer, (("Rates", table),), (picture,), notes, against(published, _answer_claims(rates)))
-
-
-def _answer_claims(rates: pd.Series[float]) -> Answers:
-    answers: Answers = {}
-    if rates.empty:
-        return answers
-    percent = {kind: f"{100 * rate:.0f} %" for kind, rate in rates.items()}
-    worst = min(rates["clusters, free"], rates["series, free"])
-    answers["exchange"] = claim(
-        bool(worst > 0.2),
-        f"{percent['clusters, free']} (clusters), {percent['series, free']} (series) of unrelated pairs",
-        "not so",
-    )
-    return answers
+    return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 
 
 @type_1.facts
@@ -166,9 +134,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
-    made = {"rate": rate(int(hits[free].sum()), int(free.sum()))}
+    made = {"rate": rate(int(hits[free].sum()), int(free.sum())), "pairs": Fact(float(free.sum()))}
     for kind in DEPENDENT:
         own = rows.kind == kind
         if own.any():
             made[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[own].sum()), int(own.sum()))
-    return made
+    both = [made[name] for name in ("clusters_free", "series_free") if name in made]
+    return made | ({"dependent_free": min(both, key=lambda one: one.value)} if both else {})

@@ -10,11 +10,11 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, over_draws, rate
-from shesha.studies.page import Page, Picture, yes_if
+from shesha.studies.facts import Facts
+from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import against
-from shesha_studies.chance._width_claims import ALPHA, judged_width, rate_limits
+from shesha_studies.chance._width_facts import make_facts
 from shesha_studies.data import noise
 
 if TYPE_CHECKING:
@@ -90,21 +90,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         .mean()
         .reset_index()
     )
-    wide = gaussian[gaussian.ratio == gaussian.ratio.max()].groupby("measure", sort=False)
-    raw = wide.raw.mean()
-    named = [name for name in ("CKA", "CKA(kernel=rbf)", "DistCorr", "RSA", "mutual kNN") if name in raw]
-    defined = rows.dropna(subset="p_value")
-    low, high = rate_limits(defined.p_value <= ALPHA)
-    highest = defined.groupby(["measure", "ratio"]).score.mean().max()
-    answer = (
-        f"{yes_if(raw.max() > 0.5 and highest < 0.02)}: "
-        f"at n = {n} and d / n = {gaussian.ratio.max():g} raw scores of unrelated data are "
-        + ", ".join(f"{raw[name]:.2f} ({name})" for name in named)
-        + (
-            f"; calibrated, no mean of a measure at a width passes {highest:.3f}. {100 * low:.1f} to "
-            f"{100 * high:.1f} % of all cells reach p <= 0.05 (95 % interval of {len(defined):,})."
-        )
-    )
     notes = (
         "The paper prints no numbers for these figures; its descriptions are judged one by one below.",
         (
@@ -117,22 +102,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
     )
     picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")
-    return Page(answer, (("Means", table),), (picture,), notes, against(published, judged_width(rows)))
+    return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
 @width.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Raw and calibrated scores of independent data, narrow and wide."""
-    known = rows.dropna(subset="p_value")
-    cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
-    tails = known[known.kind != "Gaussian"]
-    made = {
-        "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
-        "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
-        "calibrated": Fact(float(known.groupby(["measure", "ratio"]).score.mean().max())),
-        "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
-    }
-    if len(tails):
-        made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
-        made["tails_calibrated"] = Fact(float(tails.groupby(["measure", "ratio"]).score.mean().max()))
-    return made
+    """Gather what the claims are judged by."""
+    return make_facts(rows)

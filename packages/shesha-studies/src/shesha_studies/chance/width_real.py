@@ -10,10 +10,10 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
 from shesha.studies.definition import study
-from shesha.studies.facts import Fact, Facts, rank_correlation
+from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Answers, against, unreachable
+from shesha.studies.published import against
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
 
@@ -89,7 +89,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
     ranges.columns = [" ".join(one) for one in ranges.columns]
-    copies = _copies(rows)
     made, axes = figure(2)
     for (data, kind), own in groups:
         axes[0].scatter(own.total_width, own.threshold, s=14, label=f"{data}, {kind}")
@@ -97,12 +96,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].set(xlabel="total width", ylabel="threshold of CKA (n = 1,024)")
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
-    by_width, by_dimension = table.iloc[:, 0], table.iloc[:, 1]
-    answer = (
-        f"It grows with the total width ({_range(by_width)}; "
-        "published: 0.88), but not through the width: it is the effective dimension divided by n - 1 "
-        f"({_range(by_dimension)}).{_copies_sentence(copies)}"
-    )
     notes = (
         "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
         "trained for six epochs or not at all; the published DINOv2 and AugReg transformers and WIT are "
@@ -115,22 +108,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
-    return Page(answer, tables, (picture,), notes, against(published, _answer_claims(table)))
-
-
-def _range(found: pd.Series[float]) -> str:
-    """Name the correlations of all families of networks, or of the only one."""
-    low, high = f"{found.min():.2f}", f"{found.max():.2f}"
-    return f"correlation {low}" if len(found) == 1 else f"correlations {low} to {high}"
-
-
-def _copies_sentence(copies: float) -> str:
-    """Say what copies of the features do, where they were compared."""
-    if copies != copies:
-        return ""
-    return (
-        f" Networks whose features are all there four times have the same threshold (it moves by {copies:.4f} at most)."
-    )
+    return Page("", tables, (picture,), notes, against(published, {}))
 
 
 def _copies(rows: pd.DataFrame) -> float:
@@ -140,24 +118,16 @@ def _copies(rows: pd.DataFrame) -> float:
     return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
-def _answer_claims(table: pd.DataFrame) -> Answers:
-    answers: Answers = {}
-    by_width = table.iloc[:, 0]
-    said = f"{by_width.min():.2f} to {by_width.max():.2f} on perceptrons"
-    answers["r"] = unreachable(f"DINOv2 and AugReg features of WIT are not at hand; {said}.")
-    return answers
-
-
 @width_real.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlation of the threshold with width and with effective dimension, and what copies of features do to it."""
     plain = rows[rows.variant == AS_TRAINED]
+    groups = list(plain.groupby(["data", plain.epochs > 0]))
     lowest = min(
-        (
-            rank_correlation(float(own.total_width.corr(own.threshold)), len(own))
-            for _, own in plain.groupby(["data", plain.epochs > 0])
-        ),
+        (rank_correlation(float(own.total_width.corr(own.threshold)), len(own)) for _, own in groups),
         key=lambda one: one.value,
     )
     copies = _copies(rows)
-    return {"width": lowest} | ({"copies": Fact(copies)} if copies == copies else {})
+    ranges = {name: [own[name].corr(own.threshold) for _, own in groups] for name in ("total_width", "effective")}
+    told = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
+    return as_facts(told) | {"width": lowest} | ({"copies": Fact(copies)} if copies == copies else {})

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
-from shesha.studies.checks import AGREES, HOLDS_NOT, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judged
 from shesha.studies.published import against, as_number
+from shesha_studies.distinct._bases import SEEDS
 from shesha_studies.distinct._distinct_tables import Findings, distribution
 from shesha_studies.distinct._transformations import COMPONENTS, NOISE, PROJECTED, variants
 from shesha_studies.resampled import Correlation
@@ -66,8 +67,6 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     if where.endswith("Table 17"):
         own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
         return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
-    if number == "unique":
-        return _unique(found, where, what, value)
     one = _correlation_of(found, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
@@ -129,22 +128,6 @@ def _count(where: str, what: str, group: str, value: float) -> Check:
         total = sum(len(variants(d)) for widths in _PUBLISHED_WIDTHS.values() for d in widths)
         return judged(where, what, value, total, decimals=0)
     if group == "Seeds":
-        return Check(where, what, value, 15.0, AGREES)
+        return judged(where, what, value, float(len(SEEDS)), decimals=0)
     why = "follows from the number of features of the published data, which is not said"
     return Check(where, what, value, None, UNREACHABLE, why)
-
-
-def _unique(found: Findings, where: str, what: str, value: float | str) -> Check:
-    own = found.kinds["original"]
-    base = found.rows[found.rows.kind == "original"].cka_of_base
-    return Check(
-        where,
-        what,
-        value,
-        1 - own.value**2,
-        HOLDS_NOT,
-        f"for an unchanged base, similarity to itself is {base.min():.3f} and to its components nearly so: what "
-        "varies is "
-        "how much standardising changes it, not how similar natural encoders are; and one minus the square of a rank "
-        "correlation with an interval from 0.05 to 0.56 is not a share of unique information",
-    )

@@ -113,4 +113,6 @@ def _of_model(found: Findings) -> Mapping[str, float]:
         "PCA within": within.value,
         "lowest stability": float(found.rows.stability.min()),
         "lowest cka of base": float(base.min()),
+        "unique": 1 - found.kinds["original"].value ** 2,
+        "unique_off": abs(0.1 - found.kinds["original"].value ** 2),
     }

@@ -22,7 +22,7 @@ from shesha.views import Representation
 from shesha_studies.distinct import _distinct_checks as checks
 from shesha_studies.distinct import _distinct_tables as tables
 from shesha_studies.distinct import _distinct_words as words
-from shesha_studies.distinct._bases import BASES, rows_of
+from shesha_studies.distinct._bases import BASES, SEEDS, rows_of
 from shesha_studies.distinct._distinct_facts import make_facts
 from shesha_studies.distinct._distinct_tables import Findings
 from shesha_studies.distinct._transformations import (
@@ -38,7 +38,6 @@ from shesha_studies.distinct._transformations import (
 if TYPE_CHECKING:
     import pandas as pd
 
-SEEDS = (320, 3, 7, 9, 11, 12, 18, 103, 108, 411, 724, 1754, 1991, 2222, 7258)
 """The published seeds, the one of the released code first: the small size takes that one alone."""
 SMALL = 150
 _OF = {(base.domain, base.name): base for base in BASES}

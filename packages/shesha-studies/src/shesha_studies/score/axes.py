@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
-_LARGE = 0.1
 PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
 
 
@@ -75,10 +74,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     pcs = rows[rows.name.str.contains("principal")]
     far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
     answer = (
-        f"In networks and encoders a small one{_but(rows)}: turned to random axes their scores (columns centred) "
-        f"change by {_share(learned):.0f} % on average (of the axes: {said}; at most {far.of_axes:+.2f}, "
-        f"{far['name']}, {far.state}), and {_explained(learned):.0f} % of the variance of scores over them is that of "
-        f"the score averaged over bases. Of principal components all of it: {pcs.split_centred.mean():.2f} on their "
+        f"Rotated to random axes, scores of networks and encoders (columns centred) change by {_share(learned):.0f} % "
+        f"on average (of the axes: {said}; at most {far.of_axes:+.2f}, {far['name']}, {far.state}), and "
+        f"{_explained(learned):.0f} % of the variance of scores over them is that of the score averaged over bases. "
+        f"Principal components score {pcs.split_centred.mean():.2f} on their "
         f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_causal_sentence(rows)}"
     )
     notes = (
@@ -115,12 +114,6 @@ def _others(rows: pd.DataFrame) -> str:
             label = name or family
             parts.append(f"{label} {own.split_centred.mean():.2f} and {own.averaged_centred.mean():.2f}")
     return f"Recorded: {'; '.join(parts)} averaged over bases." if parts else "No recorded data are at hand."
-
-
-def _but(rows: pd.DataFrame) -> str:
-    """Say so where the axes of the causal model make more than those of networks and encoders."""
-    own = rows[(rows.family == CAUSAL) & ~rows["name"].str.endswith(STANDARDISED)]
-    return ", in a causal model a large one" if own.of_axes.abs().mean() > _LARGE else ""
 
 
 def _causal_sentence(rows: pd.DataFrame) -> str:

@@ -128,10 +128,14 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     return {"rho": rho, "p": Found(p, why=why)}
 
 
+def _by_k(rows: pd.DataFrame, name: str) -> Any:
+    return rows.pivot_table(index="condition", columns="k", values=name)
+
+
 @preprocessing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
-    cka, split = (rows.pivot_table(index="condition", columns="k", values=name) for name in ("unbiased_cka", "shesha"))
+    cka, split = (_by_k(rows, name) for name in ("unbiased_cka", "shesha"))
     found: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k])
         for name, table in (("cka", cka), ("split", split))

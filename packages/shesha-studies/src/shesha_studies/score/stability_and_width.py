@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha.stability import chance
 from shesha.studies.definition import study
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 
@@ -49,18 +50,26 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set(xlabel="features", title=title)
         logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="small", title="signal")
-    none, some = rows[rows.signal == 0], table[(table.signal == 0.3) & (table.n == rows.n.max())]
-    answer = (
-        f"With noise alone, no: the score is {none.raw.mean():.3f} on average whatever the width, and "
-        f"{100 * none.hit.mean():.0f} % of draws are called above chance. With any signal, yes: features that say "
-        f"equally much each (0.3 of the noise) score {some.raw.iloc[0]:.2f} at d = {some.d.iloc[0]} and "
-        f"{some.raw.iloc[-1]:.2f} at d = {some.d.iloc[-1]}; correcting for chance does not change that "
-        f"({some.corrected.iloc[0]:.2f} and {some.corrected.iloc[-1]:.2f})."
-    )
     note = (
         "This is no inflation but what averaging does: more features tell distances better, as a longer test is more "
         "reliable (Spearman and Brown). It does mean that representations of different widths must not be ranked by "
         "the raw score: audits rank them with as many features each."
     )
     picture = Picture("stability_and_width", made, "Feature split against the number of features, raw and corrected")
-    return Page(answer, (("Means", table),), (picture,), (note,))
+    return Page("", (("Means", table),), (picture,), (note,))
+
+
+@stability_and_width.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Scores of noise, and of a weak signal in few and in many features."""
+    none, some = rows[rows.signal == 0], rows[(rows.signal == 0.3) & (rows.n == rows.n.max())]
+    means = some.groupby("d")[["raw", "corrected"]].mean()
+    few, many = means.iloc[0], means.iloc[-1]
+    return {
+        **as_facts({"fewest": means.index[0], "most": means.index[-1], "raw_gain": many.raw - few.raw}),
+        **as_facts(few.to_dict(), "few "),
+        **as_facts(many.to_dict(), "many "),
+        "noise": over_draws(none.groupby(["n", "d"]).raw.mean()),
+        "rate": rate(int((none.p_value <= 0.05).sum()), len(none)),
+        "corrected_gain": Fact(float(many.corrected - few.corrected)),
+    }

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.charts import PALETTE
-from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, INCONCLUSIVE, UNREACHABLE, Check
-from shesha.studies.claims import decide
+from shesha.studies.checks import AGREES, DIFFERS, UNREACHABLE, Check
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
+from shesha.studies.published import against
 from shesha_studies.trust import _resi as tables
-from shesha_studies.trust._resi_claims import DOMAINS, Places, claims, make_facts
-from shesha_studies.trust._resi_options_page import NOTE, options_of, options_picture, told
+from shesha_studies.trust._resi_facts import CHANCE, DOMAINS, Places
+from shesha_studies.trust._resi_options_page import NOTE, options_of, options_picture
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TESTS = ("accuracy", "jsd", "disagreement", "label_randomization", "shortcut", "augmentation", "layer_monotonicity")
-CHANCE = 1 / np.sqrt(23)
-"""Standard deviation of the rank correlation of 24 measures in unrelated orders."""
 TABLES = {"graph": (7, 1), "language": (13, 1), "vision": (19, 2)}
 """First table of a domain, and how many there are for each test, in their order."""
 REASONS = {
@@ -57,8 +55,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     found = rows[rows.part == "table"]
     by_test = _by_test(found)
-    worded = decide("resi", tuple(claims(rows, published)), make_facts(rows), {})
-    checks = (*worded, *_table_checks(found))
+    checks = (*against(published, {}), *_table_checks(found))
     options = options_of(rows)
     tables = [
         ("Agreement with the published columns", by_test),
@@ -70,8 +67,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
         tables.append(("Calibration, restricted permutations, basis averaging", options))
         pictures.append(options_picture(options))
         notes.append(NOTE)
-    answer = _answer(by_test, worded, Places(rows)) + told(options)
-    return Page(answer, tuple(tables), tuple(pictures), tuple(notes), checks)
+    return Page("", tuple(tables), tuple(pictures), tuple(notes), checks)
 
 
 def _cora() -> pd.DataFrame:
@@ -104,34 +100,6 @@ def _by_test(found: pd.DataFrame) -> pd.DataFrame:
     means = found.groupby(["domain", "test", "quality"], sort=False)
     made = means[["agreement", "published_agreement"]].mean().assign(columns=means.size()).reset_index()
     return made[["domain", "test", "quality", "columns", "agreement", "published_agreement"]]
-
-
-def _answer(by_test: pd.DataFrame, worded: tuple[Check, ...], places: Places) -> str:
-    means = by_test.groupby("domain")[["agreement", "published_agreement"]].mean()
-    told = ", ".join(
-        f"{means.agreement[one]:.2f} in {'graphs' if one == 'graph' else one} (published columns with each other: "
-        f"{means.published_agreement[one]:.2f})"
-        for one in DOMAINS
-    )
-    held, differ, unclear = (
-        sum(one.verdict == verdict for one in worded) for verdict in (AGREES, DIFFERS, INCONCLUSIVE)
-    )
-    lost = [one.what for one in worded if one.verdict == HOLDS_NOT]
-    orders = ", ".join(f"{_same_order(places, domain):.2f}" for domain in DOMAINS)
-    return (
-        f"Over all tests the measures stand in an order that agrees with the published one at {orders} (graphs, "
-        f"language, vision; Spearman, unrelated orders 0 +- {CHANCE:.2f}). Single columns agree at {told}. Of "
-        f"{len(worded)} claims {held} hold in the published tables and in our small suites, {differ} in the published "
-        f"tables alone, {unclear} depend on the data sets and networks that were chosen, and {len(lost)} do not "
-        f"hold even there{': ' if lost else ''}{'; '.join(lost)}."
-    )
-
-
-def _same_order(places: Places, domain: str) -> float:
-    """Correlate the positions of the published tables with ours."""
-    names = places.first(domain)
-    theirs, ours = ([places.place(name, domain, one) for name in names] for one in ("published", "small"))
-    return float(np.corrcoef(theirs, ours)[0, 1])
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:

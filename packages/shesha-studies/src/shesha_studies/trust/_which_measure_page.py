@@ -113,8 +113,7 @@ def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     apart = benchmark["mean difference of scores"].mean()
     return (
-        "It does, for better where chance differs between pairs and the measure follows it, for worse where weak "
-        "relations fall below the threshold. Known groups are found (AUPRC, beyond three errors) as follows. "
+        "Calibration changes how well measures find known groups (AUPRC, beyond three errors) as follows. "
         f"{'. '.join(one[0].upper() + one[1:] for one in told)}. On the benchmark's cells, of equal widths and "
         f"rows, calibration moves CKA, RSA and mutual kNN by {moves.min()} to {moves.max()} of 41 places, and "
         f"their scores by {apart:.3f} on average."

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.definition import study
-from shesha.studies.facts import Facts
+from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page
 from shesha_studies.trust import _resi as tables
-from shesha_studies.trust._resi_claims import make_facts
+from shesha_studies.trust._resi_facts import make_facts
 from shesha_studies.trust._resi_options import option_scores
+from shesha_studies.trust._resi_options_page import options_of, told
 from shesha_studies.trust._resi_page import make_page
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @resi.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows)
+    return {**make_facts(rows), **as_facts({"options": told(options_of(rows))})}

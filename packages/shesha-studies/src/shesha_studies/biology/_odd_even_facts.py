@@ -1,0 +1,48 @@
+"""Facts of the study on odd and even trials: what slow drift and unequal numbers of trials do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.studies.facts import Facts, as_facts, rate
+from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, apart
+from shesha_studies.biology._recordings import beyond
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
+
+
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """Return what decides the claims."""
+    recorded, wave, still = apart(rows)
+    found: dict[str, Any] = {}
+    for split, own in wave.groupby("split", sort=False):
+        for null in ("free", "value"):
+            found[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
+    shifts = {name: one for name, one in found.items() if name.endswith(", value")}
+    found["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
+    found["shifts in words"] = ", ".join(
+        f"{name.removesuffix(', value')} {one.value:.0%}" for name, one in shifts.items()
+    )
+    means = still.groupby("data").value.agg(["mean", "sem"])
+    found["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
+    found |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
+    found["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
+    return as_facts(found | _recorded(recorded))
+
+
+def _recorded(rows: pd.DataFrame) -> dict[str, Any]:
+    if not {_EQUAL, _APART} <= set(rows.split):
+        return {}
+    odd, late = (float(rows.loc[rows.split == split, "value"].mean()) for split in (_EQUAL, _APART))
+    own = rows[rows.split == "odd and even"]
+    above, n = beyond(own, "value")
+    return {
+        **{"four_odd": odd, "four_halves": late, "kept": late / odd, "slow": max(0.0, 1 - late / odd)},
+        **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},
+        **{"above": above, "areas": n, "beyond": rate(above, n), "above_shuffled": (own.free_p <= 0.05).sum()},
+    }

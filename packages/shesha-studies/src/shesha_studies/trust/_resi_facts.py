@@ -1,0 +1,167 @@
+"""Facts of the study `resi`: places of measures in the published tables and in our small suites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.benchmark import published_runtimes, rank
+from shesha.benchmark.tables import measure_type
+from shesha.studies.facts import Fact, Facts, as_facts
+from shesha_studies.trust import _resi as tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DOMAINS = ("graph", "language", "vision")
+NEIGHBOURS = ("2nd-Cos", "Jaccard", "RankSim")
+CHANCE = 1 / np.sqrt(23)
+"""Standard deviation of the rank correlation of 24 measures in unrelated orders."""
+_SOURCES = ("published", "small")
+
+
+class Places:
+    """Positions of all measures, by domain and source, from the rows of the study."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        own = rows[rows.part == "ranks"]
+        self.of = {(line.domain, line.dataset): line for _, line in own.iterrows()}
+
+    def place(self, measure: str, domain: str, source: str = "published") -> int:
+        """Return the position; 1 is best."""
+        return int(self.of[domain, source][measure])
+
+    def first(self, domain: str, source: str = "published") -> list[str]:
+        """Return the measures from the best."""
+        names = [name for name in tables.scores("published").measure.unique() if name in self.of[domain, source].index]
+        return sorted(names, key=lambda name: self.place(name, domain, source))
+
+    def share(self, measure: str, domain: str, source: str = "published") -> float:
+        """Return how often it is first where data sets and networks are drawn anew."""
+        return float(self.of[domain, source][f"{measure} first"])
+
+
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """Places of measures in the published tables and in our small suites, and how often they keep them."""
+    places = Places(rows)
+    made: dict[str, Fact] = {}
+    for source in _SOURCES:
+        first = [places.first(domain, source)[0] for domain in DOMAINS]
+        made[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
+        for name, measures, domains in _PLACES:
+            worst = max(places.place(one, domain, source) for one in measures for domain in domains)
+            made[f"{name}_{source}"] = Fact(float(worst))
+        fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
+        made[f"outstanding_{source}"] = Fact(float(max(fives)))
+        apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
+        made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
+    for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
+        made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+    looks = (_of_columns(), _networks(), _families(places), _stated(places), _for_outputs(), _orders(rows, places))
+    return made | as_facts({name: value for part in looks for name, value in part.items()})
+
+
+_TOP = 5
+_PLACES = (
+    ("cka_language", ("CKA",), ("language",)),
+    ("cka_vision", ("CKA",), ("vision",)),
+    ("cka_graph", ("CKA",), ("graph",)),
+    ("jaccard_vision", ("Jaccard",), ("vision",)),
+    ("neighbours_graph", NEIGHBOURS, ("graph",)),
+    ("orthproc", ("OrthProc",), DOMAINS),
+)
+
+
+def _of_columns() -> dict[str, Any]:
+    """Scores of single columns: GraphSAGE's layers and shortcuts, and runtimes."""
+    made: dict[str, Any] = {}
+    for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
+        layers, cuts = (
+            tables.columns(source, "graph", *of)[column]
+            for of in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
+        )
+        made[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
+        made[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
+    seconds = published_runtimes()
+    made["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
+    return made
+
+
+_ON_BERT = {
+    "BERT outputs": (NEIGHBOURS, ("jsd", "spearman"), 0.5),
+    "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
+    "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
+}
+"""Measures, test and score, and the quantile of all measures that they are held against."""
+
+
+def _networks() -> dict[str, Any]:
+    """By how much scores exceed a quantile of all measures, averaged over the columns of BERT and of MiniLM."""
+    made: dict[str, Any] = {}
+    for key, (measures, of, least) in _ON_BERT.items():
+        for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
+            table = tables.columns(source, "language", *of)
+            mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
+            values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
+            made[f"{key}, {source}"] = float(mean[list(measures)].min() - float(mean.quantile(least)))
+            made[f"{key}, {source}, in words"] = (
+                f"{network}: {values} (median measure {mean.median():.2f}, best {mean.max():.2f})"
+            )
+    return made
+
+
+def _stated(places: Places) -> dict[str, Any]:
+    """In how many domains CKA is not where the text says."""
+    stated = {"language": 1, "vision": 8, "graph": 11}
+    found = {source: {one: places.place("CKA", one, source) for one in DOMAINS} for source in _SOURCES}
+    told = (f"{found['published'][one]} / {found['small'][one]} ({one})" for one in DOMAINS)
+    return {
+        **{f"CKA elsewhere, {name}": sum(stated[k] != v for k, v in own.items()) for name, own in found.items()},
+        "CKA in words": ", ".join(told),
+    }
+
+
+_BETTER = ("Alignment", "RSM", "Neighbors")
+
+
+def _families(places: Places) -> dict[str, Any]:
+    """By how much the worst of the better families is ahead of the best of the others, by mean position."""
+    made: dict[str, Any] = {}
+    for source in _SOURCES:
+        means: dict[str, list[int]] = {}
+        for name in tables.scores("published").measure.unique():
+            means.setdefault(measure_type(name), []).extend(places.place(name, one, source) for one in DOMAINS)
+        mean = {family: float(np.mean(all_of)) for family, all_of in means.items()}
+        better, worse = ([value for name, value in mean.items() if (name in _BETTER) == one] for one in (True, False))
+        made[f"families, {source}"] = min(worse) - max(better)
+        told = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda one: one[1]))
+        made[f"families, {source}, in words"] = ", ".join(told)
+    return made
+
+
+def _for_outputs() -> dict[str, Any]:
+    """How far from the first place the measures are that the text names for the similarity of outputs."""
+    wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
+    made: dict[str, Any] = {}
+    for source in _SOURCES:
+        ranks = rank(tables.scores(source), tests=["disagreement"]).sort_values("mean")
+        first = {str(domain): list(own.measure) for domain, own in ranks.groupby("domain")}
+        at = {domain: first[domain].index(name) + 1 for domain, name in wanted.items()}
+        made[f"outputs, {source}"] = max(at.values())
+        told = (f"{wanted[domain]} {place} ({domain})" for domain, place in at.items())
+        made[f"outputs, {source}, in words"] = ", ".join(told)
+    return made
+
+
+def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:
+    """Agreement of our order of the measures with the published one, over all tests and by single columns."""
+    made, own = {}, rows[rows.part == "table"].groupby(["domain", "test", "quality"])
+    means = own[["agreement", "published_agreement"]].mean().groupby("domain").mean()
+    for domain in DOMAINS:
+        names = places.first(domain)
+        theirs, ours = ([places.place(name, domain, one) for name in names] for one in _SOURCES)
+        made[f"order, {domain}"] = float(np.corrcoef(theirs, ours)[0, 1])
+        made[f"columns, {domain}"] = float(means.agreement[domain])
+        made[f"published columns, {domain}"] = float(means.published_agreement[domain])
+    return made
