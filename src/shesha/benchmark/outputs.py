@@ -1,4 +1,4 @@
-"""How much the outputs of two classifiers differ."""
+"""Differences between the outputs of two classifiers."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def calibrate_layers(
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
     measure : str, Measure or function
-        A measure, or f(X, Y) -> float of your own, for which higher is closer.
+        A measure, or your own f(X, Y) -> float, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
         'max': the closest pair. 'row_max': the mean over layers of a of their closest partner. 'top_k': the mean of the
         10 closest pairs. 'mean': the mean of all pairs. A function takes the grid (layers_a x layers_b) and returns a

@@ -49,7 +49,7 @@ def mean_cosine(shifts: ArrayLike) -> float:
 def pairwise_cosine(shifts: ArrayLike) -> float:
     """Mean cosine of all pairs of shifts: coherence without a bias from group size.
 
-    ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 where rows move in unrelated directions, whatever n.
+    ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 if rows move in unrelated directions, for any n.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Measure:
     self_value: float | None = None
     """Value for a representation compared with itself, if it is always the same."""
     estimates: tuple[float, float] | None = None
-    """Range of the estimated quantity, if the estimate itself can lie outside of it."""
+    """Range of the estimated quantity, if the estimate itself can lie outside it."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""
@@ -213,7 +213,7 @@ def measure(
     """Mark a function of two views as a measure, and return a function of two matrices.
 
     Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
-    the function. `docs/measures.md` shows a measure of one's own.
+    the function. `docs/measures.md` shows how to define a measure.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ def trial_split(
     normalize : bool
         Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
     trials_per_half : int, optional
-        Take so many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
+        Use this many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
     min_trials : int
         Conditions with fewer trials are left out and reported.
     n_permutations : int

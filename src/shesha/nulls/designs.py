@@ -45,10 +45,10 @@ def exchange(
         they are; rows never leave their stratum. It holds as far as the covariate does not matter within a stratum:
         where it does, `covariates=` takes it out.
     shift : bool
-        Rows are a series, each block one of its own: it is permuted by circular shifts of 0 to n - 1 rows. For
+        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. For
         series that are stationary and much longer than their memory.
     block_length : int, optional
-        Rows are a series, each block one of its own: consecutive stretches of so many rows are permuted, and rows
+        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows
         that remain at its end stay. For series whose memory is far shorter than a stretch.
 
     Returns

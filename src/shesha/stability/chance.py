@@ -83,7 +83,7 @@ def chance(
         anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
         was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        Known differences of the rows, numbers or labels, to be regressed out of the features first: what is
         stable beyond it. As for `shesha.calibrate`; the null exchanges rows of similar covariates.
     seed : int, Generator or None
         One seed gives `observed` the value of `estimate` with that seed.

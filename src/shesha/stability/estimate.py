@@ -79,7 +79,7 @@ def estimate(
         that depend on one another (cells of a donor, copies, time points) need one of them; the interval is then for
         samples of as many groups.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
+        Known differences of the rows, numbers or labels, to be regressed out of the features first: what is
         stable beyond it. As for `shesha.calibrate`.
     seed : int, Generator or None
         One seed gives the same value as the documented function with that seed, where all pairs are used.

@@ -75,7 +75,7 @@ def steerability(
     Returns
     -------
     Steerability
-        Accuracy, max drop (accuracy at 0 less the lowest), flips towards either class at the largest strengths and the
+        Accuracy, max drop (accuracy at 0 minus the lowest), flips towards either class at the largest strengths and the
         share of anti-steerable rows, each with its interval, chance level and p-value; the curves; the effect on each
         row. A linear probe sees all rows move alike, so effects are read by neighbours in the steered half.
 

@@ -153,11 +153,11 @@ def correlations(
     given : sequence of sequences of str
         Sets of covariates.
     by : str, optional
-        Column of data sets, each of which has lines of its own.
+        Column of data sets, each of which has its own lines.
     n_bootstrap, confidence
         As in `correlation`.
     seed : int
-        Every line has a seed of its own, made from this one and the line's names.
+        Every line has its own seed, derived from this one and the line's names.
 
     Returns
     -------
