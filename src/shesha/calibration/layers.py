@@ -50,9 +50,8 @@ def calibrate_layers(
 ) -> CalibratedLayers:
     """Calibrate the summary of a grid of layers, such as its best pair.
 
-    The maximum of many scores is high by chance alone, the more so the more layers there are. Each draw matches
-    the rows at random, the same way in all layers, and the aggregate of the whole grid is taken, as it is
-    of the observed one.
+    The maximum of many scores is high by chance alone, especially with many layers. Each draw matches the rows at
+    random, in the same way in all layers, and computes the same aggregate of the whole grid as for the observed one.
 
     Parameters
     ----------
@@ -66,10 +65,9 @@ def calibrate_layers(
         number, in the direction of the measure (for a distance, lower is closer). The named ones take the direction
         into account: the closest pair is the smallest distance.
     maximum : float, optional
-        Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
-        own takes values beyond it.
-    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
-        As for `calibrate`.
+        Value of the aggregate for perfect agreement; default: the measure's bound, or none if your own aggregate has
+        values beyond it. n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate,
+        seed, **options As for `calibrate`.
     layer_axis
         As for `compare_layers`.
 
