@@ -87,11 +87,12 @@ def audit(
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level; 0 for none.
     pairs : int or 'all', optional
-        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones
-        beyond (see `estimate`).
+        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones beyond
+        (see `estimate`).
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. If none is
-        given and rows look dependent, the report names the option to pass. layer_axis : int, None or 'guess'
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. If none is given
+        and rows look dependent, the report names the option to pass.
+    layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
         Seed of all random numbers; default 0, so an audit can be repeated.

@@ -66,8 +66,9 @@ def calibrate_layers(
         into account: the closest pair is the smallest distance.
     maximum : float, optional
         Value of the aggregate for perfect agreement; default: the measure's bound, or none if your own aggregate has
-        values beyond it. n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate,
-        seed, **options As for `calibrate`.
+        values beyond it.
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
+        As for `calibrate`.
     layer_axis
         As for `compare_layers`.
 

@@ -55,39 +55,42 @@ def calibrate(
     X, Y : arrays of shape (n_samples, n_features), or Rdm
         Row i of both is the same input; rows that have names are matched by them.
     measure : str, Measure or function
-        A measure (see `shesha.measures`), or your own f(X, Y) -> float, for which higher is closer and rows
-        of Y are permuted.
+        A measure (see `shesha.measures`), or your own f(X, Y) -> float, for which higher is closer and rows of Y are
+        permuted.
     n_permutations : int
         Number of draws K; at least 1 / alpha - 1, because fewer can never be significant.
     alpha : float
         Level of the threshold, in (0, 1).
     maximum : float, optional
-        Value of perfect agreement, which no score may exceed; default: the measure's bound. Your own function has
-        none unless given. blocks : array of shape (n_samples,), optional
+        Value of perfect agreement, which no score may exceed; default: the measure's bound. Your own function has none
+        unless given.
+    blocks : array of shape (n_samples,), optional
         Labels: rows are permuted within blocks only (sessions, batches).
     groups : array of shape (n_samples,), optional
         Labels (trials of a subject): whole groups are permuted, with their rows in order. Only groups of equal size can
         be; `shesha.nulls.equal_groups` makes them so.
     within : array of shape (n_samples,), optional
         A covariate that both depend on (depth, length, norm). Rows are permuted within its strata only: labels are
-        strata as they are, and numbers are cut into strata of three to ten rows. Its effect inside a stratum counts
-        as a relation; `covariates` removes it. shift : bool
+        strata as they are, and numbers are cut into strata of three to ten rows. Its effect inside a stratum counts as
+        a relation; `covariates` removes it.
+    shift : bool
         Rows are a series (each block is one): circular shifts are drawn. If there are at most K shifts, each is used
-        once, and p is exact. block_length : int, optional
+        once, and p is exact.
+    block_length : int, optional
         Rows are a series (each block is one): stretches of this many consecutive rows are permuted.
     permutations : array of shape (n_permutations, n_samples), optional
         Use these instead of random ones: draw k compares X with Y[permutations[k]].
     truncate : int or float, optional
         Compare only the leading principal components of each: their number, or the share of the variance that they
-        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
-        and minutes with 1,024.
+        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features and
+        minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
-        Known common causes (batch, depth, length), to control for: numbers, labels, or distances between
-        rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
-        (natural splines of up to four terms). Where only distances are known, RSA and RDM drift use the rank-partial
-        correlation. The null permutes rows of similar covariates, within `blocks` if given; another design or
-        `permutations` replaces this. Every draw is adjusted again (Freedman and Lane), which costs a view per draw.
-        `docs/calibration.md` has false positives and power.
+        Known common causes (batch, depth, length), to control for: numbers, labels, or distances between rows. Measures
+        look at the residuals of the features: of class means, and of smooth functions of numbers (natural splines of up
+        to four terms). Where only distances are known, RSA and RDM drift use the rank-partial correlation. The null
+        permutes rows of similar covariates, within `blocks` if given; another design or `permutations` replaces this.
+        Every draw is adjusted again (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has false
+        positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options

@@ -86,17 +86,21 @@ def diff(
     ----------
     before, after : mapping of layers, sequence of layers, array, path of a file, or model
         Row i of both is the same input; named rows are matched by name. Layers with the same name are compared. With
-        `texts`, a name, folder or torch module is a model that reads them. labels : array of shape (n_rows,), optional
+        `texts`, a name, folder or torch module is a model that reads them.
+    labels : array of shape (n_rows,), optional
         The class of each row: which classes moved apart or together, and how well a held-out classifier separates them
         before and after.
     again : iterable of what `before` may be, optional
         The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models,
-        other batches and order, then half precision; for arrays and files, none. also : iterable of what `after` may be
+        other batches and order, then half precision; for arrays and files, none.
+    also : iterable of what `after` may be
         Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
         `before` by more than the runs differ among each other. Without `again` and `also`, Gaussian noise of 1 % of
         each row's spread defines the noise floor: about as much as half precision adds in a sentence encoder. It does
-        not include measurement noise, so pass `again` for recordings and cells. texts : sequence of str, optional
-        Inputs of models; with arrays, the names of the rows. encoding : mapping, optional
+        not include measurement noise, so pass `again` for recordings and cells.
+    texts : sequence of str, optional
+        Inputs of models; with arrays, the names of the rows.
+    encoding : mapping, optional
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of them, optional
         The first determines the verdict. Default: RDM drift, unbiased CKA and mutual kNN.
@@ -107,15 +111,17 @@ def diff(
     k : int, optional
         Neighbours of each row; default: 10, or a third of the rows if there are fewer than 31.
     index : bool
-        Also report whether an index of old vectors may be kept. Recall@k is the share of a new query's neighbours
-        among new vectors that it finds in the old index, without a map and with a held-out map. It uses the last
-        layer. max_loss : float Acceptable loss of recall, compared with re-encodings of the unchanged model.
+        Also report whether an index of old vectors may be kept. Recall@k is the share of a new query's neighbours among
+        new vectors that it finds in the old index, without a map and with a held-out map. It uses the last layer.
+    max_loss : float
+        Acceptable loss of recall, compared with re-encodings of the unchanged model.
     row_map : bool
-        Also make a map of the rows of the examined layer, before and after:
-        ``result.row_map.save_html("map.html")`` writes a page to look at them.
+        Also make a map of the rows of the examined layer, before and after: ``result.row_map.save_html("map.html")``
+        writes a page to look at them.
     max_rows : int or None
         Number of random rows for changes and intervals; None: all. The search for rows that moved uses all rows, or
-        5,000 of them. confidence : float
+        5,000 of them.
+    confidence : float
         Confidence of the intervals.
     seed : int, Generator or None
         Seed of the random rows and subsets.

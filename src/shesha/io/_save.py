@@ -37,12 +37,17 @@ def save(
     path : str or path
         The ending determines the format: .npz, .safetensors and .zarr hold any number of arrays, .npy one, and
         .parquet, .csv and .tsv the columns of one matrix. For .h5ad, use the writer of AnnData, which keeps the
-        annotations of the rows. arrays : mapping of names to arrays Numbers (floats and whole numbers of up to 64
-        bits, booleans) of any shape, or tensors on any device; bfloat16 becomes float32. In .npy and tables, the file
-        name replaces the array name. labels : array of shape (n_rows,), optional One label per row, numbers or text:
-        a column of a table, or an additional array in other files. Not in .npy; in .safetensors only numbers.
-        label_column : str Name of the labels. A table with numbers as labels needs a name that readers recognise:
-        label, labels, y, class or target. columns : sequence of str, optional
+        annotations of the rows.
+    arrays : mapping of names to arrays
+        Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors on any device; bfloat16
+        becomes float32. In .npy and tables, the file name replaces the array name.
+    labels : array of shape (n_rows,), optional
+        One label per row, numbers or text: a column of a table, or an additional array in other files. Not in .npy; in
+        .safetensors only numbers.
+    label_column : str
+        Name of the labels. A table with numbers as labels needs a name that readers recognise: label, labels, y, class
+        or target.
+    columns : sequence of str, optional
         Names of the features in a table; default: f0, f1 and so on.
     overwrite : bool
         Replace an existing file. A folder is replaced only by a .zarr store, and only if it is one itself.

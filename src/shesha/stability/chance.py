@@ -69,28 +69,32 @@ def chance(
     alpha : float
         Level of the threshold, in (0, 1).
     pairs : int or 'all', optional
-        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching:
-        a null of fewer pairs is wider, never narrower.
+        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching: a
+        null of fewer pairs is wider, never narrower.
     blocks, groups, within, shift, block_length
-        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows
-        that depend on one another (cells of a donor, time points) need one of them.
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
+        on one another (cells of a donor, time points) need one of them.
     keep : 'row scale' or array of shape (n_samples,), optional
         Property of each row that the null preserves, to test for stability beyond it; alone or with `blocks`. Noise
         whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
         reason. 'row scale' permutes only rows of similar norm, similar distance from the mean, or similar number of
-        nonzero features, each separately, and returns the strictest null. Data without other structure are above it
-        in at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
-        similar values: `shesha.nulls.like_rows`. covariates : array of shape (n_samples,) or (n_samples,
-        n_covariates), or DataFrame, optional Known differences of the rows, numbers or labels, to be regressed out of
-        the features first, as for `shesha.calibrate`. The score then measures stability beyond them, and the null
-        permutes rows of similar covariates. seed : int, Generator or None `observed` equals the value of `estimate`
-        with the same seed. **options As for `estimate`.
+        nonzero features, each separately, and returns the strictest null. Data without other structure are above it in
+        at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
+        similar values: `shesha.nulls.like_rows`.
+    covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
+        Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
+        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows of similar
+        covariates.
+    seed : int, Generator or None
+        `observed` equals the value of `estimate` with the same seed.
+    **options
+        As for `estimate`.
 
     Returns
     -------
     Chance
-        Chance level (mean of the null), threshold (order statistic, never interpolated), p-value
-        (add-one, so never 0), and the score corrected to be 0 at the threshold and 1 at its maximum.
+        Chance level (mean of the null), threshold (order statistic, never interpolated), p-value (add-one, so never 0),
+        and the score corrected to be 0 at the threshold and 1 at its maximum.
 
     Examples
     --------

@@ -64,19 +64,23 @@ def estimate(
     confidence : float
         Confidence of the interval, in (0, 1).
     n_bootstrap : int
-        Number of resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their
-        distance is zero in both halves and would raise the score. The margin of the rows comes from the bootstrap's
-        quantiles, shifted so that their mean is the value (duplicates bias the resampled scores, not their spread),
-        and widened by Student's t for the number of rows, or groups. With sampled pairs, it is analytic instead
-        (dyadic-robust). target_se : float, optional Draw partitions until the Monte Carlo error of the value is at
-        most this (split scores). pairs : int or 'all', optional Use exactly this many different random pairs of rows,
-        divided among the partitions. With 'all', or as many as exist, the score is exact, and its cost grows with the
-        square of the number of rows. blocks, groups, within, shift, block_length Which rows are exchangeable, and
-        which are resampled together: as for `shesha.nulls.exchange`. Rows that depend on one another (cells of a
-        donor, copies, time points) need one of them; the interval is then for samples of as many groups.
+        Number of resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their distance is
+        zero in both halves and would raise the score. The margin of the rows comes from the bootstrap's quantiles,
+        shifted so that their mean is the value (duplicates bias the resampled scores, not their spread), and widened by
+        Student's t for the number of rows, or groups. With sampled pairs, it is analytic instead (dyadic-robust).
+    target_se : float, optional
+        Draw partitions until the Monte Carlo error of the value is at most this (split scores).
+    pairs : int or 'all', optional
+        Use exactly this many different random pairs of rows, divided among the partitions. With 'all', or as many as
+        exist, the score is exact, and its cost grows with the square of the number of rows.
+    blocks, groups, within, shift, block_length
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
+        on one another (cells of a donor, copies, time points) need one of them; the interval is then for samples of as
+        many groups.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
-        `shesha.calibrate`. The score then measures stability beyond them. seed : int, Generator or None
+        `shesha.calibrate`. The score then measures stability beyond them.
+    seed : int, Generator or None
         The same seed gives the same value as the documented function, if all pairs are used.
     **options
         'metric', and 'n_splits', 'n_rotations' or 'n_draws', 'subsample_frac', if the variant has them.
