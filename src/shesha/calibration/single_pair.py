@@ -45,9 +45,9 @@ def calibrate(
 ) -> Calibrated:
     """Give a similarity a zero point and a p-value, from its distribution under random matching of the rows.
 
-    Observed value and null come from the same kernel; views of the data are made once and only relabelled.
-    The null says "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of
-    a donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
+    Observed value and null come from the same kernel; views of the data are made once and only relabelled. The null
+    hypothesis is "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of a
+    donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
     `CalibrationWarning` is issued. Ctrl-C returns the result of the draws so far.
 
     Parameters
@@ -87,7 +87,7 @@ def calibrate(
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
         Known common causes (batch, depth, length), to control for: numbers, labels, or distances between rows. Measures
         look at the residuals of the features: of class means, and of smooth functions of numbers (natural splines of up
-        to four terms). Where only distances are known, RSA and RDM drift use the rank-partial correlation. The null
+        to four terms). If only distances are known, RSA and RDM drift use the rank-partial correlation. The null
         permutes rows of similar covariates, within `blocks` if given; another design or `permutations` replaces this.
         Every draw is adjusted again (Freedman and Lane), which costs a view per draw. `docs/calibration.md` has false
         positives and power.

@@ -218,9 +218,9 @@ def measure(
     Parameters
     ----------
     name : str
-        As the literature calls it. Lookup ignores case, spaces and punctuation; the function's name works as well.
+        Name in the literature. Lookup ignores case, spaces and punctuation, and also accepts the function's name.
     view : type of View
-        What the measure sees of a representation.
+        Part of a representation that the measure uses.
     closer : {'higher', 'lower'}
         Which values mean more similar.
     bounds : (float, float)
@@ -228,11 +228,11 @@ def measure(
     symmetric : bool
         Whether f(X, Y) = f(Y, X).
     invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
-        Changes of the features of either representation that leave the value alone; what they imply is added.
+        Changes of the features of either representation that do not change the value; implied changes are added.
     cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
-        How the time grows; 'more' is left out of the standard comparison.
+        Growth of the time; 'more' is left out of the standard comparison.
     family, formula, reference : str
-        Measures of a family can be asked for together; the others are for the card.
+        Measures of a family can be requested together; formula and reference are shown on the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
         estimates, groups, view_options, remark, expected, sample, under.

@@ -36,20 +36,20 @@ def exchange(
     blocks : array of shape (n,), optional
         Labels; rows never leave their block (session, batch, laboratory).
     groups : array of shape (n,), optional
-        Labels; the rows of a group move together, in order (trials of a subject). Only equally large groups take each
-        other's place: any other exchange would match the rows of one group with those of several, which is not how
-        the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
+        Labels; the rows of a group move together, in order (trials of a subject). Only groups of equal size are
+        exchanged. Any other exchange would match the rows of one group with those of several, unlike the observed rows,
+        and gives too many false positives. `equal_groups` makes them equal.
     within : array of shape (n,), optional
         A covariate that both sides depend on (norm, depth, length): numbers are cut at their quantiles into strata of
-        three rows (few rows) to ten (1,600 and more), text and numbers of fewer values than that makes are strata as
-        they are; rows never leave their stratum. It holds as far as the covariate does not matter within a stratum:
-        where it does, `covariates=` takes it out.
+        three rows (few rows) to ten (1,600 and more), text and numbers with fewer values are used as strata; rows never
+        leave their stratum. The null is valid if the covariate has no effect within a stratum; otherwise, use
+        `covariates=`.
     shift : bool
-        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. For
+        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. Use this for
         series that are stationary and much longer than their memory.
     block_length : int, optional
-        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows
-        that remain at its end stay. For series whose memory is far shorter than a stretch.
+        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows that
+        remain at its end stay. Use this for series with a memory far shorter than a stretch.
 
     Returns
     -------
