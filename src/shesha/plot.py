@@ -72,7 +72,7 @@ def similarity(
     measure : str
         One of those that were compared.
     cluster : bool
-        Put alike ones beside one another (average linkage); asymmetric measures count as their mean.
+        Put similar ones next to each other (average linkage); asymmetric measures count as their mean.
     p_values : mapping of (str, str) to float, optional
         By pair of names, as `shesha.calibrate` gives one each.
     level : float

@@ -119,7 +119,7 @@ def test_drift_and_notes_are_reported(audited):
     assert "Data" not in found
     for name, line, first, previous in zip(
         audited.drift.names,
-        found["Drift along the order given"][1:],
+        found["Drift along the given order"][1:],
         audited.drift.from_first,
         audited.drift.from_previous,
         strict=False,
@@ -231,7 +231,7 @@ def test_a_fault_of_several_is_told_once(layers, quick_audit):
 
 def test_a_drift_that_cannot_be_given_has_a_reason(layers, quick_audit):
     report = quick_audit({"late": layers["late"], "equal": np.full((60, 12), 0.5)}).full_text()
-    assert any("distances" in line and "equal" in line for line in blocks(report)["Drift along the order given"])
+    assert any("distances" in line and "equal" in line for line in blocks(report)["Drift along the given order"])
 
 
 def test_a_confidence_close_to_one_is_not_called_certainty(layers, quick_audit):

@@ -39,9 +39,9 @@ def test_one_direction_and_many_are_told(rng, explained):
     noise = rng.standard_normal((60, 12))
     one = explained(noise + 9 * np.outer(rng.standard_normal(60), np.ones(12)))
     assert "most of the variance is along one direction" in one
-    assert "fills most of the directions" not in one
+    assert "fills most of the available directions" not in one
     many = explained(noise)
-    assert "fills most of the directions" in many
+    assert "fills most of the available directions" in many
     assert "one direction" not in many
 
 

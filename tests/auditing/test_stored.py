@@ -192,7 +192,7 @@ def test_without_a_seed_each_audit_draws_its_own(folder, store, quick_audit, cal
 
 def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, arrays, store, quick_audit):
     (folder / "half.npy").write_bytes((folder / "early.npy").read_bytes()[:300])
-    with pytest.warns(MeasureWarning, match=r"left out: .*half\.npy must be a whole \.npy file"):
+    with pytest.warns(MeasureWarning, match=r"left out: .*half\.npy must be a complete \.npy file"):
         found = quick_audit(folder, store=store)
     assert found == quick_audit(arrays)
     for name in arrays:

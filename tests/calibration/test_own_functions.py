@@ -97,7 +97,7 @@ def test_options_that_are_not_plain_are_told_not_kept():
 
 
 def test_distances_are_no_features():
-    with pytest.raises(ValueError, match="X must be features for a function of your own, got distances between rows"):
+    with pytest.raises(ValueError, match="X must be features for your own function, got distances between rows"):
         calibrate(Rdm(np.ones((5, 5)) - np.eye(5)), X[:5], product, n_permutations=K)
 
 

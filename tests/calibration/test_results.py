@@ -246,7 +246,7 @@ def test_many_pairs_are_found_by_name(many):
 
 def test_many_pairs_print_their_table(many):
     head, *lines = str(many).splitlines()
-    assert head == "CKA (higher is closer), benjamini-hochberg decides"
+    assert head == "CKA (higher is closer), significance by benjamini-hochberg"
     assert len(lines) == 4
     for column in ("observed", "null_mean", "threshold", "p_value", "p_holm", "p_benjamini_hochberg", "significant"):
         assert column in lines[0]

@@ -195,7 +195,7 @@ def test_a_layer_whose_rows_are_all_equal_is_no_answer_but_a_reason(layers):
     assert found["embeddings"].verdict == "unchanged"
     assert any("block.0: " in note for note in found.notes)
     alone = shesha.diff(layers["block.0"], after["block.0"])
-    assert alone.headline.startswith("No layer could be judged")
+    assert alone.headline.startswith("No layer could be evaluated")
 
 
 def test_few_groups_leave_no_interval_and_say_so(layers, rng):
@@ -215,6 +215,6 @@ def test_rows_that_moved_are_looked_for_among_some_of_very_many(monkeypatch, lay
     monkeypatch.setattr(sys.modules["shesha.changes.diff"], "_LOOKED_AT", 60)
     moved = {name: np.vstack([X[:60], -X[60:]]) for name, X in layers.items()}
     found = shesha.diff(layers, moved)
-    assert "among 60 random rows of 120" in found.notes[0]
+    assert "used 60 random rows of 120" in found.notes[0]
     assert found.rows["row"].between(0, 119).all()
     assert found.rows["row"].max() > 60

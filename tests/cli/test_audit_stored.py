@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     with pytest.warns(MeasureWarning) as told:
         ended = invoke("audit", folder, "--labels", f"{folder / 'step0.npz'}:kind", *QUICK, "--full")
     assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=name_options))}\n")
-    assert "half.npy must be a whole .npy file" in str(told[0].message)
+    assert "half.npy must be a complete .npy file" in str(told[0].message)
     assert str(told[1].message).startswith("skipped kind in 3 files")
 
 

@@ -315,7 +315,9 @@ def test_what_is_left_out_is_a_line_each(process, folder):
     ended = process("compare", "steps", "--measures", "MagDiff", "--store", "steps/a.sqlite")
     assert ended.status == 0
     left_out, skipped = ended.err.splitlines()
-    assert re.fullmatch(r"shesha: left out: steps/half.npy: steps/half.npy must be a whole .npy file, got .*", left_out)
+    assert re.fullmatch(
+        r"shesha: left out: steps/half.npy: steps/half.npy must be a complete .npy file, got .*", left_out
+    )
     assert skipped == "shesha: skipped steps/notes.md: unsupported kind of file"
     # The store beside the files is none of them.
     assert process("compare", "steps", "--measures", "MagDiff", "--store", "steps/a.sqlite") == ended

@@ -120,7 +120,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     table.iloc[::-1].to_csv(files / "now.csv")
     made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
     assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance raises an alert\n"), made
-    with pytest.warns(UserWarning, match="another order"):
+    with pytest.warns(UserWarning, match="a different order"):
         ended = invoke("monitor", "check", files / "m", files / "now.csv")
     assert ended.status == 0
     assert "\nClasses\n" in ended.out and "yy" in ended.out

@@ -59,7 +59,7 @@ def test_drift_is_told_where_somebody_gave_an_order(invoke, tmp_path, X, names, 
     np.savez(tmp_path / "two.npz", **dict(zip(names, (X, X**3), strict=True)))
     chosen = [part for key in keys for part in ("--key", key)]
     out = invoke("audit", tmp_path / "two.npz", *QUICK, *chosen, "--full").out
-    assert ("Drift along the order given" in out) == ordered
+    assert ("Drift along the given order" in out) == ordered
     assert ("no order of the representations was given" in " ".join(out.split())) != ordered
 
 

@@ -136,7 +136,7 @@ def test_a_comparison_stands_beside_its_repeats():
     assert "not corrected for noise: this needs a measure with maximum 1" in found["PermProc"].note
     assert {"over_repeats", "ceiling_lower", "ceiling_upper", "corrected"} <= set(found.to_frame().columns)
     text = str(found)
-    assert "Beside repeats" in text and f"{found['RSA'].corrected:.4g}" in text
+    assert "Compared with repeats" in text and f"{found['RSA'].corrected:.4g}" in text
     again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
     assert str(again) == text
 

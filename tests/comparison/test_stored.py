@@ -163,14 +163,14 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
         found = compare_all(folder, ["CKA"], store=store)
     told = "\n".join(str(one.message) for one in caught)
     assert {one.category for one in caught} == {MeasureWarning}
-    assert f"left out: {folder / 'half.npy'}: {folder / 'half.npy'} must be a whole .npy file" in told
+    assert f"left out: {folder / 'half.npy'}: {folder / 'half.npy'} must be a complete .npy file" in told
     assert f"left out: {folder / 'holes.npy'}: holes must be finite" in told
     assert f"skipped {folder / 'notes.md'}: unsupported kind of file" in told
     assert found.names == ("early", "flat", "middle", "narrow", "noise")
     with ResultStore(store, create=False) as opened:
         reasons = [text for key, text in opened.items(index.FILES) if "half.npy" in key]
     assert len(reasons) == 1
-    assert "must be a whole .npy file" in reasons[0]
+    assert "must be a complete .npy file" in reasons[0]
     shutil.copy(folder / "early.npy", folder / "half.npy")
     (folder / "holes.npy").unlink()
     (folder / "notes.md").unlink()
@@ -304,7 +304,7 @@ def test_what_looks_like_distances_is_told(tmp_path, layers, store):
     for name, X in layers.items():
         np.save(tmp_path / f"{name}.npy", np.abs(X[:, None] - X[None]).sum(axis=2))
     for _ in range(2):
-        with pytest.warns(MeasureWarning, match="early, middle, narrow look like distances between rows"):
+        with pytest.warns(MeasureWarning, match="early, middle, narrow, noise look like distances between rows"):
             compare_all(tmp_path, "MagDiff", store=store)
 
 

@@ -256,7 +256,7 @@ def test_rows_that_hardly_differ_are_not_called_free_of_doubt(metric, n_distinct
 def test_data_that_are_too_small_are_not_called_free_of_doubt(X):
     found = doubts(X)
     assert len(found) == 0
-    assert " ".join(str(found).split()).startswith("No checks were possible:  checks need at least 12 rows with a")
+    assert " ".join(str(found).split()).startswith("No checks were possible: checks need at least 12 rows with a")
 
 
 def alternating(n, strength, rng, d=16):

@@ -126,7 +126,7 @@ def test_other_rows_are_refused_with_what_to_do(canaries, again):
 def test_named_rows_are_matched(canaries, again):
     names = [f"text {i}" for i in range(48)]
     watched = DriftMonitor(NamedRows(canaries, names), nulls=[again() for _ in range(99)])
-    with pytest.warns(shesha.RowNamesWarning, match="another order"):
+    with pytest.warns(shesha.RowNamesWarning, match="a different order"):
         verdict = watched.check(NamedRows(again()[::-1], names[::-1]))
     assert verdict.state == "ok"
     moved = pd.DataFrame(again(), index=names)

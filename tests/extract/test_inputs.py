@@ -219,7 +219,7 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
         ([[1, 2, 3], [4, 5]], "inputs must be items of one shape, got"),
         ([[1, 2], [[3], [4, 5]]], "inputs must be items that torch can convert to a tensor"),
         ({"input_ids": [[1.5, 2.0], [3.0]]}, "inputs must hold lists of whole numbers in 'input_ids'"),
-        ({"input_ids": [[1, [2]], [3]]}, "input_ids must be an array, got lists of several lengths"),
+        ({"input_ids": [[1, [2]], [3]]}, "input_ids must be an array, got lists of unequal lengths"),
     ],
 )
 def test_token_lists_that_cannot_be_stacked_are_refused_by_name(inputs, message):

@@ -125,7 +125,7 @@ def test_indices_outside_a_sparse_matrix_are_refused(tmp_path):
     path = write(made(), tmp_path / "d.h5ad")
     with h5py.File(path, "a") as file:
         file["X/indices"][:] = 10**6
-    with pytest.raises(files.UnreadableFileError, match=r"must be a whole .h5ad file"):
+    with pytest.raises(files.UnreadableFileError, match=r"must be a complete .h5ad file"):
         files.read(path, keys=["X"])
 
 

@@ -83,7 +83,9 @@ def test_truncated_file(tmp_path, ending, share):
     path = written(tmp_path, ending)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(files.UnreadableFileError, match=rf"good{ending} must be a whole {ending} file, got one that"):
+    with pytest.raises(
+        files.UnreadableFileError, match=rf"good{ending} must be a complete {ending} file, got one that"
+    ):
         files.read(path)
 
 
@@ -115,7 +117,7 @@ def test_header_that_promises_more_than_the_file_holds(tmp_path):
     header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
     np.lib.format.write_array_header_1_0(buffer, header)
     (tmp_path / "m.npy").write_bytes(buffer.getvalue() + bytes(64))
-    with pytest.raises(files.UnreadableFileError, match=r"m.npy must be a whole .npy file"):
+    with pytest.raises(files.UnreadableFileError, match=r"m.npy must be a complete .npy file"):
         files.read(tmp_path / "m.npy")
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         archive.writestr("a.npy", buffer.getvalue() + bytes(64))
@@ -127,7 +129,7 @@ def test_header_that_promises_more_than_the_file_holds(tmp_path):
 def test_headers_that_are_no_headers(tmp_path, header):
     path = tmp_path / "m.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    with pytest.raises(files.UnreadableFileError, match=r"must be a whole .npy file"):
+    with pytest.raises(files.UnreadableFileError, match=r"must be a complete .npy file"):
         files.read(path)
 
 

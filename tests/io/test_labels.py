@@ -92,7 +92,7 @@ def test_lines_of_text(tmp_path):
     with pytest.raises(files.UnreadableFileError, match="must hold one label per line, got only empty lines"):
         files.read_labels(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(files.UnreadableFileError, match=r"must be a whole .txt file"):
+    with pytest.raises(files.UnreadableFileError, match=r"must be a complete .txt file"):
         files.read_labels(path)
 
 

@@ -68,7 +68,7 @@ def test_npz(tmp_path, mark):
 def test_a_pickle_inside_a_zip(tmp_path, mark):
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         archive.writestr("data.npy", pickle.dumps(Payload(mark)))
-    with pytest.raises(files.UnreadableFileError, match=r"m.npz must be a whole .npz file"):
+    with pytest.raises(files.UnreadableFileError, match=r"m.npz must be a complete .npz file"):
         files.read(tmp_path / "m.npz")
 
 

@@ -58,8 +58,11 @@ def test_directories_of_such_files_are_compared(path):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda path: 1 / 0, r"Model.OWN must be a whole .OWN file, got one that cannot be read \(ZeroDivisionError"),
-        (lambda path: [1, 2], r"Model.OWN must be a whole .OWN file, got one that cannot be read \(AttributeError"),
+        (
+            lambda path: 1 / 0,
+            r"Model.OWN must be a complete .OWN file, got one that cannot be read \(ZeroDivisionError",
+        ),
+        (lambda path: [1, 2], r"Model.OWN must be a complete .OWN file, got one that cannot be read \(AttributeError"),
         (lambda path: {3: LAYERS}, r"Model.OWN must hold arrays by names that are text, got 3"),
         (lambda path: {"X": np.array([[None]])}, r"X \(holds Python objects, and pickled data is never read\)"),
         (lambda path: {}, r"Model.OWN must hold numbers as a 2-D array .*, got nothing"),

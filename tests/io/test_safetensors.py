@@ -85,7 +85,7 @@ def test_types_that_numpy_lacks_are_skipped(tmp_path):
 def test_headers_that_lie(tmp_path, content):
     path = tmp_path / "m.safetensors"
     path.write_bytes(content)
-    with pytest.raises(files.UnreadableFileError, match=r"m.safetensors must be a whole .safetensors file"):
+    with pytest.raises(files.UnreadableFileError, match=r"m.safetensors must be a complete .safetensors file"):
         files.read(path)
 
 

@@ -91,7 +91,7 @@ def test_not_a_store(tmp_path):
 def test_damaged_metadata(tmp_path, text):
     (tmp_path / "m.zarr").mkdir()
     (tmp_path / "m.zarr" / "zarr.json").write_text(text)
-    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must be a whole .zarr"):
+    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must be a complete .zarr"):
         files.read(tmp_path / "m.zarr")
 
 
@@ -103,7 +103,7 @@ def test_damaged_chunks(tmp_path, zarr_format):
         if path.name == ("0.0" if zarr_format == 2 else "0") and path.is_file()
     ]
     chunk.write_bytes(chunk.read_bytes()[:-5])
-    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must be a whole .zarr"):
+    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must be a complete .zarr"):
         files.read(tmp_path / "m.zarr")
 
 

@@ -172,7 +172,7 @@ def test_a_row_is_named_by_pointer_keys_and_search_and_hidden_with_its_class(vis
     told = page.locator(".at")
     box = page.locator("canvas").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert "50% of its nearest rows are others" in told.inner_text()
+    assert "50% of its nearest rows are different" in told.inner_text()
     page.locator("canvas").nth(1).focus()
     page.keyboard.press("Escape")
     assert told.inner_text() == told.get_attribute("data-empty")

@@ -125,7 +125,7 @@ def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
     assert shesha.load(path).reason == ""
     del content["result"]["fields"]["low"]
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ValueError, match="result must have the fields of Estimate, got none called low"):
+    with pytest.raises(ValueError, match="result must have the fields of Estimate, got none named low"):
         shesha.load(path)
 
 

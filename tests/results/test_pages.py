@@ -236,7 +236,7 @@ def test_a_verdict_that_could_not_be_reached_says_why_once():
     page = found.page()
     assert page.answer[0] == "Could not tell: NaN in row 3."
     assert [one.head for one in page.numbers[0].columns] == ["threshold", "verdict"]
-    assert "Beside the thresholds" not in [one.title for one in page.sections]
+    assert "Drift and thresholds" not in [one.title for one in page.sections]
 
 
 def test_a_page_from_python_says_how_to_tell_which_data_it_was(tmp_path):

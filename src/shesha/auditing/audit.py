@@ -82,22 +82,22 @@ def audit(
     y : array of shape (n_samples,), optional
         Class labels: adds the supervised scores, each with its null distribution under shuffled labels.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Distance between rows, for all scores but those with a convention of their own (alignment with the labels:
+        Distance between rows, for all scores except those with a fixed convention (alignment with the labels:
         correlation; class separation: Euclidean).
     confidence : float
         Of the intervals, in (0, 1).
     n_bootstrap, n_permutations : int
         Resamples behind each interval, and random matchings behind the chance level; 0 for none.
     pairs : int or 'all', optional
-        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones
-        beyond (see `estimate`).
+        Use exactly this many random pairs of rows, or all; default: all up to 1,414 rows, 1,000,000 random ones beyond
+        (see `estimate`).
     blocks, groups, within, shift, block_length
-        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Where
-        none is given and rows look dependent, the report says so and what to pass.
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. If none is given
+        and rows look dependent, the report names the option to pass.
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
-        For everything random; default 0, so an audit can be repeated. The result records the number; with None or a
+        Seed of all random numbers; default 0, so an audit can be repeated. The result records the number; with None or a
         Generator, the number that was drawn.
     workers : int, optional
         Number of processes, each of which audits one representation at a time and may take the memory budget; default:

@@ -1,7 +1,7 @@
 """The benchmark: six tests with known answers, to rank similarity measures.
 
 `run` trains the models of a suite and compares them, `results` scores the measures from what it wrote, `rank` puts
-them in order; `published` holds the published results. `tests` has the six tests for models of your own.
+them in order; `published` holds the published results. `tests` has the six tests for your own models.
 """
 
 from typing import TYPE_CHECKING

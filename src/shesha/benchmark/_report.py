@@ -33,7 +33,7 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     title : str
         The heading.
     of : Suite, optional
-        The suite that was run, where it is one of your own.
+        The suite that was run, if it is your own.
     """
     found = gather(store, of)
     about = found.about

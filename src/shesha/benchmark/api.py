@@ -48,24 +48,24 @@ def run(
     Parameters
     ----------
     of : str or Suite
-        'small' (runs on a laptop, without a network), 'paper' (as published), or a suite of your own or its place,
+        'small' (runs on a laptop, without a network), 'paper' (as published), or your own suite or its place,
         'module:name'.
     domains, datasets, architectures, tests : str or iterables of str
         Only these; none means all. Tests: accuracy, output, label_randomization, shortcut, augmentation,
-        layer_monotonicity, or 'module:test' of your own (or the test itself).
+        layer_monotonicity, or your own 'module:test' (or the test itself).
     measures : str, measure or iterable of them
-        Names, families, groups ('ReSi'), 'calibrated CKA', 'module:function' of your own; 'all' is every registered
+        Names, families, groups ('ReSi'), 'calibrated CKA', your own 'module:function'; 'all' is every registered
         measure and the calibrated ones.
     store : path
-        The file of results; the trained models go to a folder next to it.
+        The file of results; trained models are stored in a folder next to it.
     workers : int, optional
-        Processes of this machine; default: one per core.
+        Number of local processes; default: one per core.
     scheduler : str, optional
         Address of a running Dask scheduler, to use instead of local processes. Its workers must see the store's folder.
     keep_checkpoints : bool
         Keep the weights after the representations have been extracted.
     retry_failed : bool
-        Try again what failed in an earlier run.
+        Retry models and comparisons that failed in an earlier run.
     wait : bool
         Wait if another run is writing the same store, instead of raising StoreError.
 

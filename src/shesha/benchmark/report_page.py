@@ -57,7 +57,7 @@ def report_page(
     title : str
         The heading.
     of : Suite, optional
-        The suite that was run, where it is one of your own.
+        The suite that was run, if it is your own.
     about : mapping of str to str, optional
         Further facts about the run.
     """

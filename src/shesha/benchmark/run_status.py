@@ -38,7 +38,7 @@ def status(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     store : path or Store
         What `run` wrote.
     of : Suite, optional
-        The suite that was run, where it is one of your own.
+        The suite that was run, if it is your own.
 
     Returns
     -------

@@ -95,17 +95,16 @@ def spearman(
     n_models : int, optional
         Number of models. Neither this nor `pairs`: no p-value (NaN).
     pairs : sequence of (int, int), optional
-        The models of each pair, from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair that is given in one order
-        only stands for both.
+        The models of each pair, from 0; default: (0, 1), (0, 2), ..., (1, 2), .... A pair in one order represents both.
     n_permutations : int
         Number of relabellings drawn; if there are no more than that, all are taken and p is exact.
     seed : int, Generator or None
-        For the relabellings.
+        Seed of the relabellings.
     blocks, groups : array of shape (n_models,), optional
         The family of each model (architecture, laboratory), as for `shesha.nulls.exchange`: models of a family resemble
         one another in both, and relabelled freely they are related for that reason alone. With `blocks` models are
-        relabelled within families: is there a relation beyond them? With `groups` whole families take each other's
-        place, those of equal size only: are the families themselves related?
+        relabelled within families: is there a relation beyond them? With `groups`, whole families of equal size are
+        exchanged: are the families themselves related?
 
     Returns
     -------

@@ -147,7 +147,7 @@ def score_groups(
     Parameters
     ----------
     test_name : str
-        'label_randomization', 'shortcut', 'augmentation' or a name of your own.
+        'label_randomization', 'shortcut', 'augmentation' or your own name.
     measure : Measure
     values : mapping of (name, name) to float
         The measure's values of the `pairs_groups`; NaN if there is none.

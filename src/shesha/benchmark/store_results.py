@@ -32,7 +32,7 @@ def results(store: str | Path | Store, of: Suite | None = None) -> pd.DataFrame:
     store : path or Store
         What `run` wrote.
     of : Suite, optional
-        The suite that was run, where it is one of your own.
+        The suite that was run, if it is your own.
 
     Returns
     -------

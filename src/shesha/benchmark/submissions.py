@@ -61,11 +61,11 @@ def submit(
     store : path or Store
         What `run` wrote.
     folder : path
-        Files go to a folder of the suite's name below it; what is there of the same measure is replaced.
+        Files are written to a subfolder with the suite's name; files of the same measure are replaced.
     measures : collection of str
         Only these; default: all that have a score.
     of : Suite, optional
-        The suite that was run, where it is one of your own.
+        The suite that was run, if it is your own.
 
     Returns
     -------

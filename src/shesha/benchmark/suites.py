@@ -136,7 +136,7 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
     domain : str
         'graph', 'language' or 'vision'.
     dataset, architecture : str
-        Names of what ships, or the places (module:name) of a data set and a network of your own.
+        Names from the library, or the places (module:name) of your own data set and network.
     suite : str
         'paper' or 'small': numbers of models, and which of the networks and data that ship there are.
     **changes

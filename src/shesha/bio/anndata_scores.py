@@ -23,7 +23,7 @@ def compute_coherence(
 ) -> dict[Any, float]:
     """`perturbation_coherence` of every perturbation, as documented: no chance level or interval, rows made dense.
 
-    `coherence_test` gives both, whatever the size of the groups, and leaves sparse data sparse.
+    `coherence_test` gives both for groups of any size, and keeps sparse data sparse.
 
     Parameters
     ----------

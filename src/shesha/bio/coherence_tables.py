@@ -48,12 +48,12 @@ def coherence_table(
     Parameters
     ----------
     adata : AnnData
-        In memory, backed or lazily read. Sparse data stay sparse, and what is on disk is read in pieces.
+        In memory, backed or lazily read. Sparse data stay sparse, and data on disk are read in pieces.
     groupby : str
         Column of ``adata.obs`` with the perturbations. Cells without a label are left out, and counted.
     control : str or sequence of str, optional
-        Labels of the control cells, such as all guides of a non-targeting set. Default: what reads like controls
-        (`find_controls`), with a warning unless it is a whole label such as 'control' or 'NT'.
+        Labels of the control cells, such as all guides of a non-targeting set. Default: labels that look like controls
+        (`find_controls`), with a warning unless a complete label such as 'control' or 'NT' matches.
     obsm : str or None
         The embedding in which shifts are measured; None: X, or the layer.
     layer : str, optional
@@ -61,22 +61,22 @@ def coherence_table(
     method : {'standard', 'whitened', 'knn'}
         'standard': shifts from the mean control. 'whitened': the same after the covariance of the controls is made the
         identity. 'knn': shifts from the mean of the k nearest controls, for controls of several kinds. The last two
-        take an embedding or dense data.
+        need an embedding or dense data.
     per : str, optional
         Column of obs, such as the cell type: each of its values is tested separately, with its own controls.
     blocks : str or sequence, optional
         Column of obs (or one label per cell), such as the batch: cells are compared with controls of the same batch.
     groups : str or sequence, optional
-        Column of obs (or one label per cell) of what was sampled together, such as guide or donor: resampled as a
-        whole. Cells of one donor are not replicates.
+        Column of obs (or one label per cell) of cells that were sampled together, such as guide or donor. They are
+        resampled as a whole, because cells of one donor are not replicates.
     k, shrinkage, null, n_draws, min_size, alpha, confidence, seed
         As in `shesha.coherence.coherence_by_group`.
 
     Returns
     -------
     CoherenceTable
-        Prints; `to_frame()`; `plot()`; ``["STAT1"]`` is one line; `links` says how much of the correlation of magnitude
-        and coherence perturbations without an effect have as well.
+        Prints; `to_frame()`; `plot()`; ``["STAT1"]`` is one line; `links` reports how much of the correlation of
+        magnitude and coherence also occurs without any effect.
 
     Examples
     --------
@@ -188,13 +188,13 @@ def coherence(
     Parameters
     ----------
     adata : AnnData
-        Changed, unless `copy`; what is backed gets the columns in memory.
+        Changed, unless `copy`; backed data get the columns in memory.
     groupby, control, obsm, layer, method, groups, seed, per, blocks
         As in `coherence_table`.
     key_added : str
-        Where the results go.
+        Key of the results.
     copy : bool
-        Whether a changed copy is returned, and `adata` left as it is.
+        Whether to return a changed copy and leave `adata` unchanged.
     **options
         The other options of `coherence_table`.
 
@@ -203,7 +203,7 @@ def coherence(
     AnnData or None
         None, unless `copy`. Sets ``.uns[key_added]``: 'table' (as `coherence_test` gives), 'links', 'excluded',
         'notes', 'params'; and ``.obs[key_added + '_cosine']``: the cosine of each cell's shift with the mean shift of
-        its perturbation, NaN for controls and cells that take no part.
+        its perturbation, NaN for controls and unused cells.
 
     Examples
     --------

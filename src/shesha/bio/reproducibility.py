@@ -46,7 +46,7 @@ def split_half_reproducibility(
     n_splits : int
         Random halves.
     random_state : int
-        Each perturbation has a seed of its own, made from this one and its label as the public package does.
+        Each perturbation has its own seed, derived from this one and its label as in the public package.
     min_cells : int
         Perturbations of fewer cells are left out.
     layer : str, optional

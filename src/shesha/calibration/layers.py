@@ -50,24 +50,23 @@ def calibrate_layers(
 ) -> CalibratedLayers:
     """Calibrate the summary of a grid of layers, such as its best pair.
 
-    The maximum of many scores is high by chance alone, the more so the more layers there are. Each draw matches
-    the rows at random, the same way in all layers, and the aggregate of the whole grid is taken, as it is
-    of the observed one.
+    The maximum of many scores is high by chance alone, especially with many layers. Each draw matches the rows at
+    random, in the same way in all layers, and computes the same aggregate of the whole grid as for the observed one.
 
     Parameters
     ----------
     layers_a, layers_b : mappings of names to arrays, or sequences of arrays
         Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
     measure : str, Measure or function
-        A measure, or f(X, Y) -> float of your own, for which higher is closer.
+        A measure, or your own f(X, Y) -> float, for which higher is closer.
     aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
         'max': the closest pair. 'row_max': the mean over layers of a of their closest partner. 'top_k': the mean of the
         10 closest pairs. 'mean': the mean of all pairs. A function takes the grid (layers_a x layers_b) and returns a
         number, in the direction of the measure (for a distance, lower is closer). The named ones take the direction
         into account: the closest pair is the smallest distance.
     maximum : float, optional
-        Value of the aggregate for perfect agreement; default: the measure's bound, or none where an aggregate of your
-        own takes values beyond it.
+        Value of the aggregate for perfect agreement; default: the measure's bound, or none if your own aggregate has
+        values beyond it.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
         As for `calibrate`.
     layer_axis

@@ -45,25 +45,25 @@ def calibrate(
 ) -> Calibrated:
     """Give a similarity a zero point and a p-value, from its distribution under random matching of the rows.
 
-    Observed value and null come from the same kernel; views of the data are made once and only relabelled.
-    The null says "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of
-    a donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
-    `CalibrationWarning` says so. Ctrl-C returns what the draws so far give.
+    Observed value and null come from the same kernel; views of the data are made once and only relabelled. The null
+    hypothesis is "no relation at all": rows that depend on one another need `shift` (time points), `groups` (cells of a
+    donor) or `blocks` (batches); `shesha.nulls.exchange` has the details. If they look dependent and none is given, a
+    `CalibrationWarning` is issued. Ctrl-C returns the result of the draws so far.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
         Row i of both is the same input; rows that have names are matched by them.
     measure : str, Measure or function
-        A measure (see `shesha.measures`), or any f(X, Y) -> float of your own, for which higher is closer and rows
-        of Y are permuted.
+        A measure (see `shesha.measures`), or your own f(X, Y) -> float, for which higher is closer and rows of Y are
+        permuted.
     n_permutations : int
-        Draws K; at least 1 / alpha - 1, or nothing could ever be significant.
+        Number of draws K; at least 1 / alpha - 1, because fewer can never be significant.
     alpha : float
         Level of the threshold, in (0, 1).
     maximum : float, optional
-        Value of perfect agreement, which no score may pass; default: the measure's bound. A function of your own has
-        none unless given.
+        Value of perfect agreement, which no score may exceed; default: the measure's bound. Your own function has none
+        unless given.
     blocks : array of shape (n_samples,), optional
         Labels: rows are permuted within blocks only (sessions, batches).
     groups : array of shape (n_samples,), optional
@@ -74,16 +74,16 @@ def calibrate(
         strata as they are, and numbers are cut into strata of up to ten rows, fewer where rows lie far apart. What it
         does inside a stratum counts as a relation, with a warning where that is much: `covariates` takes it out.
     shift : bool
-        Rows are a series (each block one of its own): circular shifts are drawn. Where there
-        are no more than K shifts, each is taken once, and p is exact.
+        Rows are a series (each block is one): circular shifts are drawn. If there are at most K shifts, each is used
+        once, and p is exact.
     block_length : int, optional
-        Rows are a series (each block one of its own): stretches of so many consecutive rows are exchanged.
+        Rows are a series (each block is one): stretches of this many consecutive rows are permuted.
     permutations : array of shape (n_permutations, n_samples), optional
-        Draw k compares X with Y[permutations[k]]; instead of random ones.
+        Use these instead of random ones: draw k compares X with Y[permutations[k]].
     truncate : int or float, optional
         Compare only the leading principal components of each: their number, or the share of the variance that they
-        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features
-        and minutes with 1,024.
+        hold. Measures that decompose something in every draw (CCA, Procrustes) take seconds with 256 features and
+        minutes with 1,024.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), DataFrame, mapping, or Rdm, optional
         What both are known to depend on (batch, depth, length), to control for: numbers, labels, or distances between
         rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
@@ -107,7 +107,7 @@ def calibrate(
         If rows are not paired, there are too few permutations for alpha, or the measure ignores the order of rows and
         so has no such null (MagDiff, IMD, ...).
     shesha.calibration.DrawError
-        If a function of your own fails, or gives no number; it tells in which draw.
+        If your own function fails or returns no number; it names the draw.
 
     Examples
     --------

@@ -204,7 +204,7 @@ def function_arguments(
     found = []
     for (name, side), source in zip(given.items(), sources, strict=True):
         if source.has_distances_only:
-            raise ValueError(f"{name} must be features for a function of your own, got distances between rows")
+            raise ValueError(f"{name} must be features for your own function, got distances between rows")
         if len(source.shape) != 2:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
         if tensors and truncate is None:

@@ -72,11 +72,11 @@ def diff(
 ) -> Diff:
     """Report which layers a change (fine-tuning, quantising, an upgrade) changed, beyond the noise of re-encoding.
 
-    Layers of one name are put side by side. Each has its change (RDM drift, unbiased CKA, nearest neighbours lost)
+    Layers with the same name are compared. Each has its change (RDM drift, unbiased CKA, nearest neighbours lost)
     with an interval, the noise floor, and a verdict:
 
-    - *unchanged*: the drift is at most 1e-9, which is what single precision leaves;
-    - *within noise*: the lower end of its interval is not above the limit that noise sets;
+    - *unchanged*: the drift is at most 1e-9, the rounding error of single precision;
+    - *within noise*: the lower end of its interval is not above the limit from noise;
     - *changed*: it is above;
     - *replaced*: it is above the limit and above 0.5, so the layer is nearer to an unrelated geometry than to the old.
 
@@ -85,46 +85,46 @@ def diff(
     Parameters
     ----------
     before, after : mapping of layers, sequence of layers, array, path of a file, or model
-        Row i of both is the same input; named rows are matched by name. Layers of one name belong together. With
-        `texts` a name, folder or torch module is a model that reads them.
+        Row i of both is the same input; named rows are matched by name. Layers with the same name are compared. With
+        `texts`, a name, folder or torch module is a model that reads them.
     labels : array of shape (n_rows,), optional
         The class of each row: which classes moved apart or together, and how well a held-out classifier separates them
         before and after.
     again : iterable of what `before` may be, optional
-        The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models
-        other batches and order, then half precision; for arrays and files none.
+        The unchanged model encoding the same inputs again: other batch sizes, precision, order. Default: for models,
+        other batches and order, then half precision; for arrays and files, none.
     also : iterable of what `after` may be
         Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
         `before` by more than the runs differ among each other. Without `again` and `also`, Gaussian noise of 1 % of
-        each row's spread stands for no change: about what running a sentence encoder in half precision adds. It knows
-        nothing of noise in measurements, so pass `again` for recordings and cells.
+        each row's spread defines the noise floor: about as much as half precision adds in a sentence encoder. It does
+        not include measurement noise, so pass `again` for recordings and cells.
     texts : sequence of str, optional
-        What models read; with arrays, the names of the rows.
+        Inputs of models; with arrays, the names of the rows.
     encoding : mapping, optional
         Options of `shesha.extract.encode` for models: layers, pool, batch_size, device.
     measures : measure or sequence of them, optional
-        The first decides. Default: RDM drift, unbiased CKA and mutual kNN.
+        The first determines the verdict. Default: RDM drift, unbiased CKA and mutual kNN.
     names : pair of str
         Names of the two.
     blocks, groups : arrays of shape (n_rows,), optional
         Intervals leave out whole groups (donors, sessions) instead of single rows.
     k : int, optional
-        Neighbours of each row; default: 10, or a third of the rows where there are fewer than 31.
+        Neighbours of each row; default: 10, or a third of the rows if there are fewer than 31.
     index : bool
-        Also report whether an index of old vectors may be kept. Recall@k is the share of its neighbours among new
-        vectors that a new query finds in the old index, without a map and with a held-out map. Of the last layer.
+        Also report whether an index of old vectors may be kept. Recall@k is the share of a new query's neighbours among
+        new vectors that it finds in the old index, without a map and with a held-out map. It uses the last layer.
     max_loss : float
-        Loss of recall that is accepted, compared with re-encodings of the unchanged model.
+        Acceptable loss of recall, compared with re-encodings of the unchanged model.
     row_map : bool
-        Also put the rows of the layer that is looked at on a map, before and after:
-        ``result.row_map.save_html("map.html")`` writes a page to look at them.
+        Also make a map of the rows of the examined layer, before and after: ``result.row_map.save_html("map.html")``
+        writes a page to look at them.
     max_rows : int or None
-        Changes and intervals are those of so many rows, drawn at random; None: all. Rows that moved are looked for
-        among all, or 5,000 of them.
+        Number of random rows for changes and intervals; None: all. The search for rows that moved uses all rows, or
+        5,000 of them.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     seed : int, Generator or None
-        For the rows and subsets that are drawn.
+        Seed of the random rows and subsets.
     layer_axis
         As for `shesha.compare_layers`.
 

@@ -46,7 +46,7 @@ def index_change(
     k : int
         Neighbours that a search returns.
     tolerance : float
-        Loss of recall that is accepted.
+        Acceptable loss of recall.
     seed : int, Generator or None
         Deals the rows into folds.
     """

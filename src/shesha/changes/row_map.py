@@ -49,28 +49,28 @@ def explore(
     it in both maps; lines join the rows that moved most; colours show labels.
 
     Each map has the first two principal axes of the rows (of unit length for the metric cosine). The second is turned,
-    mirrored and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves most of a geometry out:
-    the page says which share of the squared distances it holds, and its trustworthiness.
+    mirrored and scaled onto the first (orthogonal Procrustes). A map of two dimensions leaves out most of a geometry,
+    so the page reports the share of the squared distances that it preserves, and its trustworthiness.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
     Y : array of shape (n_rows, n_features), optional
-        Another representation of the same rows. Where both have names of rows, these are matched.
+        Another representation of the same rows. If both have row names, rows are matched by name.
     labels : array of shape (n_rows,), optional
-        What colours show. Of numbers with many values, ranges are shown.
+        Labels shown as colours. Numbers with many values are shown as ranges.
     names : pair of str
         Names of the representations.
     row_names : sequence, optional
         Names of the rows, such as their texts; default: names that X has, or the numbers of the rows.
     metric : {'cosine', 'correlation', 'euclidean'}
-        Which distances the map shows.
+        Distance that the map shows.
     k : int, optional
-        Nearest rows that are looked at; default: 10, or a third of the rows where there are fewer than 31.
+        Number of nearest rows to compare; default: 10, or a third of the rows if there are fewer than 31.
     max_rows : int
-        Rows that are shown, drawn at random where there are more.
+        Maximum number of rows to show; from more, a random sample is shown.
     seed : int, Generator or None
-        For rows that are drawn.
+        Seed of the sample of rows.
 
     Returns
     -------

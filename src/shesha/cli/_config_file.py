@@ -60,7 +60,7 @@ def default_map(program: Any, settings: Settings, path: Path) -> dict[str, Any]:
     ----------
     program : click group
     settings : mapping
-        Options by their long names without the hyphens in front, in tables of commands or outside of them.
+        Options by their long names without the hyphens in front, in tables of commands or outside them.
     path : Path
         For messages.
 

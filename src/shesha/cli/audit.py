@@ -93,8 +93,8 @@ def audit_command(
 ) -> None:
     """Audit representations: problems of the data, stability of the geometry, and whether it is above chance.
 
-    Several representations of the same rows (layers, checkpoints) are ranked, and their drift along the
-    order given is measured. Ends with status 2 if a representation cannot be scored.
+    Several representations of the same rows (layers, checkpoints) are ranked, and their drift in the
+    given order is measured. Ends with status 2 if a representation cannot be scored.
     """
     from shesha.auditing import audit
 

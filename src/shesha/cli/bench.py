@@ -76,8 +76,8 @@ def run_command(
 ) -> None:
     """Train the models of a suite, compare them, and store every number; rerun to resume.
 
-    Data sets and pretrained networks are looked for in the folder that SHESHA_DATA names, then downloaded to the one
-    that SHESHA_CACHE names. `shesha doctor` shows what is there.
+    Data sets and pretrained networks are read from the folder in SHESHA_DATA, or downloaded to the folder in
+    SHESHA_CACHE. `shesha doctor` shows what is there.
     """
     from shesha.benchmark import run, status
     from shesha.benchmark.report_page import report_page
@@ -240,7 +240,7 @@ def report_command(
         typer.Argument(help="The Markdown file to write; - for standard output; may be left out with --html."),
     ] = None,
     store: StoreFile = _DEFAULT,
-    title: Annotated[str, typer.Option(help="Its heading.")] = "Benchmark results",
+    title: Annotated[str, typer.Option(help="Heading of the report.")] = "Benchmark results",
     suite: OwnSuite = None,
     html: _outputs.Html = None,
 ) -> None:

@@ -16,7 +16,9 @@ def consensus_command(
         typer.Argument(metavar="FILE...", show_default=False, help="Files of representations; each array is one."),
     ],
     key: Annotated[list[str] | None, typer.Option(help="Array to include (may be repeated).")] = None,
-    scale: Annotated[bool, typer.Option("--scale/--no-scale", help="Scale all to one size before averaging.")] = True,
+    scale: Annotated[
+        bool, typer.Option("--scale/--no-scale", help="Scale all to the same size before averaging.")
+    ] = True,
     groups: _design_options.Groups = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     layer_axis: _inputs.LayerAxis = "guess",

@@ -54,13 +54,15 @@ def init_command(
     reencodings: Annotated[
         int,
         typer.Option(
-            help="With --model: encode so many times more, in batches drawn anew. 19 bound false alarms at 1 in 20 "
+            help="With --model: encode this many times more, in new random batches. 19 bound false alarms at 1 in 20 "
             "checks, 99 at 1 in 100. Rerun to resume, or with more to add."
         ),
     ] = 19,
     half: Annotated[
         bool,
-        typer.Option(help="With --model: every second re-encoding in half precision, as other machines round."),
+        typer.Option(
+            help="With --model: use half precision for every second re-encoding; other machines round differently."
+        ),
     ] = True,
     nulls: Annotated[
         list[Path] | None,
@@ -237,7 +239,7 @@ def acknowledge_command(folder: Folder) -> None:
 @monitor.command("serve")
 def serve_command(
     folder: Folder,
-    port: Annotated[int, typer.Option(help="0 means any free port.")] = 9108,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free port.")] = 9108,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for the whole network.")] = "127.0.0.1",
 ) -> None:
     """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C."""

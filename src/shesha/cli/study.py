@@ -71,7 +71,7 @@ def run_command(
 ) -> None:
     """Compute missing cells, and write a table, pictures and a page; rerun to resume.
 
-    Data are looked for in the folder that SHESHA_DATA names. Ends with status 1 if a cell raised an error.
+    Data are read from the folder in SHESHA_DATA. Ends with status 1 if a cell raised an error.
     """
     from shesha.studies import run, studies
     from shesha.studies.html import study_page

@@ -46,7 +46,7 @@ def coherence_by_group(
 ) -> CoherenceTable:
     """Test whether the rows of each group move together, away from the controls, more than by chance.
 
-    The shift of a row is its place less the mean of the controls. Small groups look coherent and strong without any
+    The shift of a row is its position minus the mean of the controls. Small groups look coherent and strong without any
     effect. Each group is therefore compared with null groups of its size, drawn from the controls. The remaining
     controls are their reference, with the error of its mean scaled to that of all controls.
 

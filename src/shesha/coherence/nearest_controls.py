@@ -58,7 +58,7 @@ class MatchedPool:
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:
-        """Find the neighbours; at most `largest` rows will be taken out."""
+        """Find the neighbours; at most `largest` rows will be removed."""
         n, k = len(pool), min(k, len(pool) - 1)
         share = min(0.95, largest / n)
         # The number outside a random group among the nearest w is binomial: six standard deviations to be sure.

@@ -22,12 +22,12 @@ def mean_cosine(shifts: ArrayLike) -> float:
     Parameters
     ----------
     shifts : array of shape (n, n_features)
-        One shift per row: where a row lies, less where its controls do. Shifts of no length are left out.
+        One shift per row: its position minus that of its controls. Shifts of length zero are left out.
 
     Returns
     -------
     float
-        In [-1, 1]; 1: all shifts point the same way. NaN without two shifts that have a length, or a mean that has.
+        In [-1, 1]; 1: all shifts have the same direction. NaN without two nonzero shifts, or if their mean is zero.
 
     References
     ----------
@@ -49,7 +49,7 @@ def mean_cosine(shifts: ArrayLike) -> float:
 def pairwise_cosine(shifts: ArrayLike) -> float:
     """Mean cosine of all pairs of shifts: coherence without a bias from group size.
 
-    ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 where rows move in unrelated directions, whatever n.
+    ``(|sum u|^2 - n) / (n (n - 1))`` of the unit shifts u: 0 if rows move in unrelated directions, for any n.
 
     Parameters
     ----------

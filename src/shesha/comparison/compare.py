@@ -74,55 +74,55 @@ def compare(
     ----------
     X, Y : arrays of shape (n_samples, n_features), or Rdm
         Row i of both is the same input, or rows have names (an index, obs_names) and are matched by them, with a
-        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps
-        (n, channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
+        `RowNamesWarning`: `docs/files.md`. Widths may differ. Token sequences (n, tokens, d) and feature maps (n,
+        channels, h, w) are folded as the ReSi benchmark does. `shesha.Rdm` marks distances between rows.
         `shesha.Moments` hold both representations, of any number of rows: ``compare(moments, measures)`` gives the
         measures that are functions of means and products (CKA, CCA, Procrustes, regression, spectra), exactly. With
         `calibrate`, intervals leave out one stretch of rows after another (delete-a-group jackknife); CKA has a p-value
         from the exact mean and variance over all permutations, the others from draws of the limit for many rows.
     measures : str, measure or sequence of them
         'standard' (all that cost at most n^2 d: RTD only on request), 'all', a family ('neighbours'), a group ('ReSi'),
-        a name, with options if wanted ('mutual kNN(k=20)'), functions of `shesha.measures`, or any f(X, Y) -> float of
-        your own, higher meaning closer.
+        a name, with options if wanted ('mutual kNN(k=20)'), functions of `shesha.measures`, or your own f(X, Y) ->
+        float, for which higher is closer.
     names : pair of str
-        What the table calls the two.
+        Names of the two in the table.
     calibrate : bool
         Add to every line its chance level, p-value and calibrated score (as `shesha.calibrate` gives them), and an
         interval. `corrected_p_value` allows for the number of measures: if nothing links X and Y, some corrected
         p-value is at most alpha with probability alpha (step-down maximum over the permutations that all measures
-        share). Takes as long as hundreds of comparisons.
+        share). This takes as long as hundreds of comparisons.
     confidence : float
-        Of the intervals, in (0, 1): how often they contain the mean value over samples of as many rows. An interval is
-        the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of four fifths
-        of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within the
-        measure's bounds. It assumes rows that are independent of one another, and is too narrow where a few far rows
-        decide the value or rows hardly outnumber features; `docs/intervals.md` has the measured coverage.
+        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of as many rows. An
+        interval is the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of
+        four fifths of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within
+        the measure's bounds. It assumes rows that are independent of one another, and is too narrow if a few outliers
+        dominate the value or there are few more rows than features; `docs/intervals.md` has the measured coverage.
     n_permutations, alpha, blocks, groups, within, shift, block_length, permutations
-        As for `shesha.calibrate`; only with `calibrate`, except `groups`, which also serve `folds`. Intervals leave
-        out whole groups, or stretches of a series, if they are given.
+        As for `shesha.calibrate`; only with `calibrate`, except `groups`, which also serve `folds`. Intervals leave out
+        whole groups, or stretches of a series, if they are given.
     repeats : pair of (array of shape (k, n_samples, n_features), or sequence of k matrices or Rdm), optional
-        Repeated measurements of X and of Y; (repeats of X, None) where only X is noisy. Adds to every line its mean
-        value over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both where both are noisy),
-        the reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by
-        the roots of the reliabilities. None, with a note, where reliability is not positive or the measure is no
-        similarity of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
+        Repeated measurements of X and of Y; (repeats of X, None) if only X is noisy. Adds to every line its mean value
+        over the repeats, the noise ceiling of `shesha.noise_ceiling` (the product of both if both are noisy), the
+        reliability (mean value of two repeats), and the value corrected for noise: that over the repeats divided by the
+        roots of the reliabilities. None, with a note, if reliability is not positive or the measure is not a similarity
+        of at most 1; what noise does to it is exact for unbiased CKA and near for RSA.
     covariates
-        What both are known to depend on, to be taken out of both: as for `shesha.calibrate`, and also without
-        `calibrate`. Intervals take them out of every subset.
+        Known common causes, to be regressed out of both: as for `shesha.calibrate`, and also without `calibrate`.
+        Intervals regress them out of every subset.
     folds : int, optional
         Add `held_out` to measures that fit a map (OrthProc, AngShape, ProcDist, Procrustes similarity, AlignCos, CCA,
-        SVCCA, LinReg): it is fitted on the rows outside of each fold and judged on those inside, all folds together.
-        With as many features as rows the value of all rows is near its best for any data; the held-out value is not.
-        Rows of a group stay in one fold.
+        SVCCA, LinReg): the map is fitted on the rows outside each fold and evaluated on those inside, for all folds
+        together. With as many features as rows the value of all rows is near its best for any data; the held-out value
+        is not. Rows of a group stay in one fold.
     queries : int, optional
-        Estimate measures of neighbours from so many random rows, each compared with all: `docs/how_to/many_rows.md`.
+        Estimate measures of neighbours from this many random rows, each compared with all: `docs/how_to/many_rows.md`.
     pairs : int, optional
-        Estimate measures of distances (RSA, RDM drift, distance correlation, RSMDiff with norm='frobenius') from so
+        Estimate measures of distances (RSA, RDM drift, distance correlation, RSMDiff with norm='frobenius') from this
         many random pairs of rows.
     error : float, optional
-        Sample as many rows and pairs as make this Monte Carlo standard error.
+        Sample enough rows and pairs for this Monte Carlo standard error.
     seed : int, Generator or None
-        For measures that draw at random, and for permutations, subsets of the rows, folds and samples.
+        Seed of random measures, permutations, subsets of the rows, folds and samples.
 
     Returns
     -------

@@ -52,21 +52,21 @@ def consensus(
     representations : mapping of str to array of shape (n_samples, n_features)
         At least 3, of the same rows; widths may differ (the narrower count as padded with zeros).
     scale : bool
-        Give all representations one size before the mean is taken; if not, large ones weigh more in it. Distances
+        Scale all representations to the same size before averaging; otherwise, large ones have more weight. Distances
         compare shapes of one size in any case.
     groups : array of shape (n_samples,), optional
         Rows of a group (a donor, a document) are left out together for the intervals.
     alpha : float
-        Level at which corrected p-values call a representation outlying.
+        Level of the corrected p-values of outliers.
     confidence : float
-        Of the intervals, over other rows of the same kind.
+        Confidence of the intervals, over other rows of the same kind.
     seed : int, Generator or None
-        For the subsets of the rows.
+        Seed of the random subsets of the rows.
 
     Returns
     -------
     Consensus
-        Prints the answer first; ``.outlying`` names the representations that lie apart, ``["name"].distance`` is one
+        Prints the answer first; ``.outlying`` names the outliers, ``["name"].distance`` is one
         distance to the mean shape of the others.
 
     Notes

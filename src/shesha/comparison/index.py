@@ -75,7 +75,7 @@ class Known:
     """Names of its rows."""
 
     def take_rows(self, order: Order) -> Known:
-        """The same representation with its rows in another order.@@all"""
+        """The same representation with its rows in another order."""
         return Known(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property

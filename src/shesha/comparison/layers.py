@@ -39,12 +39,12 @@ def compare_layers(
         ``compare_layers(moments, measure)`` gives the measures that are functions of means and products; CKA comes with
         a p-value for each pair, corrected for their number.
     measure : str or function
-        Name of a measure, with options if wanted, a function of `shesha.measures`, or any f(X, Y) -> float of your own.
+        Name of a measure, with options if wanted, a function of `shesha.measures`, or your own f(X, Y) -> float.
     seed : int, Generator or None
-        For measures that draw at random.
+        Seed of random measures.
     layer_axis : int, None or 'guess'
-        Which axis of a 3-D array counts the layers; None: it is one layer, of token sequences. 'guess': the first, as
-        of any sequence, or the second if that is at most a third as long, with a warning.
+        Axis of a 3-D array that counts the layers; None: the array is one layer of token sequences. 'guess': the
+        first, as of any sequence, or the second if that is at most a third as long, with a warning.
 
     Returns
     -------

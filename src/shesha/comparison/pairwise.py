@@ -51,47 +51,48 @@ def compare_all(
 ) -> PairwiseComparison:
     """Compare every pair of several representations of the same inputs.
 
-    Each view is made once per representation, not once per pair and measure. Ctrl-C returns what is done so far.
+    Each view is made once per representation, not once per pair and measure. Ctrl-C returns the results so far.
 
     Parameters
     ----------
     representations : mapping of names to arrays of shape (n_samples, n_features), or Rdm; or files
-        At least two, of the same rows. Paths may stand for arrays, and a list of paths, or a directory, for all arrays
-        in these files, which are read when they are needed, a few at a time. A file that cannot be read is left out,
-        with a warning. A 3-D array is one representation per layer.
+        At least two, of the same rows. Paths may replace arrays. A list of paths, or a directory, means all arrays in
+        these files, which are read when needed, a few at a time. A file that cannot be read is left out, with a
+        warning. A 3-D array is one representation per layer.
     measures : str, measure or sequence of them
         As for `compare`.
     calibrate : bool
         Add to every pair its chance level, p-value and calibrated score. `corrected_p_value` allows for the number of
         pairs, measure by measure: if nothing links any of them, some corrected p-value of a measure is at most alpha
-        with probability alpha. In each draw the rows of every representation are relabelled independently, so that
-        one null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the composed permutations.
+        with probability alpha. In each draw the rows of every representation are relabelled independently, so that one
+        null serves all pairs. The p-value of a pair is that of `shesha.calibrate` with the composed permutations.
     confidence : float, optional
-        Of intervals, as for `compare`; only with `calibrate`. Default: no intervals, which take longer than the null.
+        Confidence of the intervals, as for `compare`; only with `calibrate`. Default: no intervals, because they take
+        longer than the null.
     n_permutations, alpha, blocks, groups, within, shift, block_length
-        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, also where they are few.
+        As for `shesha.calibrate`; only with `calibrate`. Shifts are drawn at random, even if they are few.
     workers : int, optional
         Number of processes; default: 1. One process already uses all cores through threads; more help measures that do
         not (RTD), and many files.
     seed : int, Generator or None
-        For measures that draw at random, and for the null. Seed and content decide a representation's permutations, so
-        a resumed run has the same null. Calibrated runs of a store need the same number.
+        Seed of random measures and of the null. Seed and content determine a representation's permutations, so a
+        resumed run has the same null. Calibrated runs of a store need the same number.
     layer_axis : int, None or 'guess'
-        Which axis of a 3-D array counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
+        Axis of a 3-D array that counts its layers, called ``name[0]``, ``name[1]`` and so on; None: such an array is
         one representation, of token sequences. 'guess': (rows, layers, features), or (layers, rows, features) if the
-        first axis is at most a third as long as the second; a warning tells what was guessed.
+        first axis is at most a third as long as the second; a warning reports the guess.
     store : path, optional
-        A file that keeps every comparison. Run the same call again to resume; with more
-        representations, only what is new is compared. Comparisons are kept under the contents of both sides, so that
-        files may be renamed, and under a hash of the measure's code.
+        A file that keeps every comparison. Run the same call again to resume; with more representations, only new pairs
+        are compared. Comparisons are kept under the contents of both sides, so that files may be renamed, and under a
+        hash of the measure's code.
     scheduler : str, optional
         Address of a running Dask scheduler, whose workers see the files, instead of processes here.
 
     Returns
     -------
     PairwiseComparison
-        `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`; calibrated,
-        `.matrix("CKA", "corrected_p_value")` and `.plot("CKA", what="calibrated")` as well.
+        `.to_frame()` (long), `.matrix("CKA")`, `.plot("CKA")`, `.embed("CKA")`; calibrated, `.matrix("CKA",
+        "corrected_p_value")` and `.plot("CKA", what="calibrated")` as well.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def compare_all(
     >>> found.matrix("CKA").round(2).loc["X"].to_list()
     [1.0, 1.0, 0.13]
 
-    Beside chance:
+    With chance levels:
 
     >>> found = compare_all({"X": X, "rotated": X[:, ::-1], "noise": noise}, "CKA", calibrate=True)
     >>> found.matrix("CKA", "corrected_p_value").round(2).loc["X"].to_list()

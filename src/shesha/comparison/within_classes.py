@@ -47,26 +47,26 @@ def compare_within(
 ) -> WithinClasses:
     """Compare two representations of the same rows within each class, with that class's null.
 
-    Classes that lie apart make any two representations similar that keep them apart: an integration of batches, say,
-    can keep cell types and lose all that is within them. Within a class that help is gone.
+    If classes are well separated, any two representations that separate them look similar. An integration of batches,
+    for example, can preserve cell types but lose all structure within them. A comparison within each class avoids this.
 
     Parameters
     ----------
     X, Y : arrays of shape (n_samples, n_features)
         As for `compare`; rows with names are matched by them.
     labels : array of shape (n_samples,)
-        The class of each row, such as the cell type. Rows without one (None, NaN) take no part.
+        The class of each row, such as the cell type. Rows without a label (None, NaN) are left out.
     measures
         As for `compare`.
     names : pair of str
-        What the table calls the two.
+        Names of the two in the table.
     blocks : array of shape (n_samples,), optional
-        Rows are exchanged within blocks only, such as batches: both representations may know the batch.
+        Rows are permuted within blocks only, such as batches, because both representations may depend on the batch.
     groups : array of shape (n_samples,), optional
-        Rows of a group (a donor) move together. Only groups of equal size can be permuted, so each class draws as many
-        rows of every group as its smallest has. Groups of fewer than `min_group` rows are left out.
+        Rows of a group (a donor) move together. Only groups of equal size can be permuted, so each class uses as many
+        rows of every group as its smallest group has. Groups of fewer than `min_group` rows are left out.
     min_rows : int
-        Classes of fewer rows are listed and not compared.
+        Classes with fewer rows are listed but not compared.
     n_permutations, alpha, confidence, seed
         As for `compare`.
 

@@ -37,36 +37,36 @@ def doubts(
 ) -> Doubts:
     """Check for problems that make the geometry of a representation look better or worse than it is.
 
-    A doubt is ranked by how much of the headline, the feature split of at most 256 rows in four stretches, changes
-    when its cause is taken away: rows exchanged with their neighbours, copies left out, columns standardised, what a
-    covariate explains removed. Lengths, repeats and correlations of columns are those of all rows. Data without a fault
-    raise nothing in at least 95 % of cases (docs/pitfalls.md has the measurements, and what each doubt looks like). No
-    doubt found is no proof: a batch that nobody recorded, and that the order does not show, cannot be seen.
+    The effect of a doubt is the change of the feature split (of at most 256 rows in four stretches) when its cause is
+    removed: rows are exchanged with their neighbours, copies are left out, columns are standardised, or a covariate is
+    regressed out. Lengths, repeats and correlations of columns are those of all rows. Data without a fault raise
+    nothing in at least 95 % of cases (docs/pitfalls.md has the measurements and examples). The absence of doubts is no
+    proof: an unrecorded batch that the order does not show cannot be detected.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Finite; at least 12 rows, or there are no doubts. May be a memory-mapped file or sparse. Or a mapping of one
-        array, such as what `shesha.extract.encode` returns for one layer, or the path of a file that holds one: their
-        recorded numbers of tokens are covariates by themselves.
+        Finite; doubts need at least 12 rows. It may be a memory-mapped file or sparse, a mapping of one array (such as
+        the result of `shesha.extract.encode` for one layer), or the path of a file with one array. Recorded numbers of
+        tokens are automatically covariates.
     y : array of shape (n_samples,), optional
         Class labels: are they confounded with the order, a covariate or groups?
     order : bool
-        Whether the order of the rows is that in which they were taken, or sorted; False where it means nothing.
+        Whether rows are in the order of collection, or sorted; False if their order has no meaning.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or mapping of names to arrays, optional
-        What is known about each row, as numbers or labels: depth, length, batch, position.
+        Known properties of each row, as numbers or labels: depth, length, batch, position.
     groups : array of shape (n_samples,), optional
-        What several rows belong to: donor, subject, session.
+        The common source of several rows: donor, subject, session.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between rows.
     seed : int
-        For partitions of the features and random orders.
+        Seed of the partitions of the features and of random orders.
 
     Returns
     -------
     Doubts
-        What could change the conclusion most first; each with `name`, `effect`, `p_value`, `text` and `advice`. Where
-        the data are too small or too much alike to look for some or all, `reason` says so.
+        Doubts with the largest effect first; each has `name`, `effect`, `p_value`, `text` and `advice`. If some or all
+        checks were impossible, because the data are too few or too similar, `reason` explains it.
 
     Raises
     ------

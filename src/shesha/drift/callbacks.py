@@ -37,7 +37,7 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     Parameters
     ----------
     data : sequence
-        Texts or images: some hundred that stand for what the model meets.
+        Texts or images: some hundred that are typical of the model's inputs.
     reader
         The tokenizer or image processor of the model.
     layer : str, optional

@@ -59,7 +59,7 @@ class DriftMonitor:
     false_alarm : float, optional
         Share of checks that raise an alert although nothing changed. Default: 0.01. At least 1 / (K + 1).
     run_length : float, optional
-        Instead: one false alarm in so many checks, on average. Evidence adds up over checks, so small lasting changes
+        Instead: one false alarm in this many checks, on average. Evidence adds up over checks, so small lasting changes
         are detected. Needs at least 19 nulls.
     measures : names, measures or functions, optional
         The first raises alerts. Default: RDM drift, unbiased CKA (confirms), Procrustes (early) and neighbours.
@@ -69,7 +69,7 @@ class DriftMonitor:
         Circumstances to record: model revision, batch size, ...; a check under other circumstances reports the
         difference.
     n_resamples : int
-        Random halves of the rows, where there are no nulls.
+        Number of random halves of the rows, if there are no nulls.
     seed : int or None
         Draws resamples, and the half of the reference that a stream is ranked among.
 
@@ -223,12 +223,12 @@ class DriftMonitor:
         Parameters
         ----------
         folder : path
-            Made if it is not there. A name that ends in `.npz` makes a single file, which keeps no history.
+            Created if missing. A name that ends in `.npz` makes a single file, which keeps no history.
         keep_rows : bool
-            Keep the rows themselves, which `update` needs. Otherwise only what their lengths and distances say is kept:
+            Keep the rows themselves, which `update` needs. Otherwise only their lengths and distances are kept:
             the rows up to a rotation that nobody knows.
         overwrite : bool
-            Replace another monitor; its history stays, evidence starts anew.
+            Replace another monitor; its history stays, and evidence restarts.
         """
         place, setting = Path(folder), self._setting
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)

@@ -32,9 +32,9 @@ def gaussian_noise(
         Any model; only parameters of floats change.
     sd : float
         Standard deviation of the noise in units of the standard deviation of each tensor, at least 0. A tensor of equal
-        entries (a fresh bias) has none and stays as it is.
+        entries (a fresh bias) has none and is unchanged.
     targets : str or sequence of str
-        What is changed; default: everything.
+        Parameters to change; default: all.
     seed : int
         The same noise for the same seed, on any device.
 

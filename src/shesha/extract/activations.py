@@ -34,36 +34,36 @@ def activations(
     Parameters
     ----------
     model : torch.nn.Module
-        Any module, with its weights. Of layers that return tuples or mappings the first tensor counts.
+        Any module, with its weights. If a layer returns a tuple or mapping, its first tensor is used.
     inputs
-        What the model takes: an array or tensor of shape (n, ...); a mapping of such arrays by argument, where
-        ``attention_mask`` says which tokens count, on whichever side the padding is; a mapping of lists of lists of
-        tokens of any length (what a tokenizer returns), which are sorted by length, padded batch by batch and returned
-        in the order given; or a data set: anything with a length and numbered items, of which a tuple's first part is
-        the input. Floats of NumPy are cast to the precision of the model.
+        Inputs of the model, in one of four forms. An array or tensor of shape (n, ...). A mapping of such arrays by
+        argument, in which ``attention_mask`` marks the valid tokens, with padding on either side. A mapping of token
+        lists of any length, as from a tokenizer; they are sorted by length, padded batch by batch and returned in the
+        original order. A data set: anything with a length and numbered items; the first part of a tuple is the input.
+        NumPy floats are cast to the precision of the model.
     layers : str or sequence of str
-        Names of modules, or patterns: ``*`` stands for one part between dots, ``**`` for any number. A name that ends
-        in ``:input`` stands for what enters the module. A module that runs twice gives ``name`` and ``name#2``.
+        Names of modules, or patterns: ``*`` matches one part between dots, ``**`` any number. A name that ends in
+        ``:input`` means the input of the module. A module that runs twice gives ``name`` and ``name#2``.
     pool : {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        How tokens become a row, padding excluded: ``'mean'`` of all, ``'cls'`` (the first), ``'last'``, or ``'later'``
-        (the mean of those after the first). A `PoolingWarning` reports layers whose mean the first token dominates.
-        ``'gap'`` averages feature maps (n, channels, height, width) over positions. Outputs of shape (n, d) stay as
-        they are. A callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps
+        Pooling of tokens into a row, without padding: ``'mean'`` of all, ``'cls'`` (the first), ``'last'``, or
+        ``'later'`` (the mean of those after the first). A `PoolingWarning` reports layers whose mean the first token
+        dominates. ``'gap'`` averages feature maps (n, channels, height, width) over positions. Outputs of shape (n, d)
+        are unchanged. A callable gets the output, and the mask (n, n_tokens) if it takes two arguments. None keeps
         everything, with NaN in place of padding.
     batch_size : int
         Inputs per pass. Results depend on it in their last digits, so it is recorded.
     device : str or torch.device, optional
-        Where to run; default: where the model lies.
+        Device of the computation; default: that of the model.
     out : path, optional
-        A .zarr store or a .safetensors file, which is written batch by batch while memory stays flat, and appears when
-        it is whole. After an interruption, rerun the same call to resume (up to a second's work is repeated). Another
+        A .zarr store or a .safetensors file, which is written batch by batch in constant memory, and appears when it is
+        complete. After an interruption, rerun the same call to resume (up to a second's work is repeated). Another
         model, other inputs or other options are refused. A complete file is returned as it is.
 
     Returns
     -------
     Activations
-        A dict of arrays of shape (n, d), in the order in which the layers ran, in single precision (double where the
-        layer is), mapped from the disk where there is a file. ``info`` says how they were made.
+        A dict of arrays of shape (n, d), in the order in which the layers ran, in single precision (double if the layer
+        has it), memory-mapped if there is a file. ``info`` records how they were made.
 
     Raises
     ------

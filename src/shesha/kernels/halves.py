@@ -147,7 +147,7 @@ class PanelHalves:
 
 
 def halves(rows: Matrix, metric: Metric, frame: Frame) -> DenseHalves | PanelHalves:
-    """Choose by the number of rows alone, so that results do not depend on the memory at hand."""
+    """Choose by the number of rows alone, so that results do not depend on the available memory."""
     return (DenseHalves if len(rows) <= DENSE_ROWS else PanelHalves)(rows, metric, frame)
 
 

@@ -17,7 +17,7 @@ _RANK = 1e-12
 
 @dataclass(frozen=True)
 class Training:
-    """The decomposition of the rows outside of a fold."""
+    """The decomposition of the rows outside a fold."""
 
     rest: Index
     held_out: Index
@@ -29,7 +29,7 @@ class Training:
 
 
 def decompose_folds(rows: Matrix, fold: Index, n_folds: int) -> list[Training]:
-    """Decompose the rows outside of each fold; the columns of all rows have mean zero."""
+    """Decompose the rows outside each fold; the columns of all rows have mean zero."""
     whole = rows.T @ rows
     return [_decompose_fold(rows, whole, fold == k) for k in range(n_folds)]
 

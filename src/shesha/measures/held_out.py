@@ -57,7 +57,7 @@ def measures_held_out() -> tuple[str, ...]:
 
 
 def held_out_score(measure: Measure, x: Matrix, y: Matrix, fold: Index) -> float:
-    """Fit on the rows outside of each fold, and evaluate on those inside, for all folds together."""
+    """Fit on the rows outside each fold, and evaluate on those inside, for all folds together."""
     form = _form(measure)
     assert form is not None
     totals = [

@@ -69,7 +69,7 @@ class Measure:
     self_value: float | None = None
     """Value for a representation compared with itself, if it is always the same."""
     estimates: tuple[float, float] | None = None
-    """Range of the estimated quantity, if the estimate itself can lie outside of it."""
+    """Range of the estimated quantity, if the estimate itself can lie outside it."""
     groups: frozenset[str] = frozenset()
     view_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Options of the view that the measure fixes."""
@@ -213,14 +213,14 @@ def measure(
     """Mark a function of two views as a measure, and return a function of two matrices.
 
     Keyword-only parameters of the function that the view's constructor knows go to the view; all go to
-    the function. `docs/measures.md` shows a measure of one's own.
+    the function. `docs/measures.md` shows how to define a measure.
 
     Parameters
     ----------
     name : str
-        As the literature calls it. Lookup ignores case, spaces and punctuation; the function's name works as well.
+        Name in the literature. Lookup ignores case, spaces and punctuation, and also accepts the function's name.
     view : type of View
-        What the measure sees of a representation.
+        Part of a representation that the measure uses.
     closer : {'higher', 'lower'}
         Which values mean more similar.
     bounds : (float, float)
@@ -228,11 +228,11 @@ def measure(
     symmetric : bool
         Whether f(X, Y) = f(Y, X).
     invariant : collection of {'orthogonal', 'linear', 'affine', 'permutation', 'scaling', 'translation'}
-        Changes of the features of either representation that leave the value alone; what they imply is added.
+        Changes of the features of either representation that do not change the value; implied changes are added.
     cost : {'n d', 'n d^2', 'n d^2 + d^3', 'n^2 d', 'more'}
-        How the time grows; 'more' is left out of the standard comparison.
+        Growth of the time; 'more' is left out of the standard comparison.
     family, formula, reference : str
-        Measures of a family can be asked for together; the others are for the card.
+        Measures of a family can be requested together; formula and reference are shown on the card.
     **declared
         Further fields of `Measure`: caveats, paired, inner_product, anywhere, equal_widths, needs_features, self_value,
         estimates, groups, view_options, remark, expected, sample, under.

@@ -107,7 +107,7 @@ class Meeting:
     ratios: tuple[float, float]
     """Each unit, in terms of the common unit."""
     moves: tuple[Vector, Vector]
-    """From the common mean row to each mean row."""
+    """Vectors from the common mean row to each mean row."""
     step: Vector
     """Difference of the two means of z, about the common mean row."""
 

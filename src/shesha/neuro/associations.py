@@ -39,7 +39,7 @@ def association(
     first, second : str
         Columns of `table.to_frame()`.
     given : sequence of str
-        Columns whose ranks are taken out of those of both.
+        Columns whose ranks are regressed out of those of both.
     clusters : {'session', 'animal'}
         What is independent; three at least for an interval.
     confidence : float

@@ -59,10 +59,10 @@ def session_table(
     Parameters
     ----------
     sessions : mapping of names to Session, or sequence of Session
-        Each may have conditions of its own.
+        Each may have its own conditions.
     by : {'area', 'region', 'division'}, or mapping of areas to groups
         Averages over sessions of each area, over the regions of the paper's appendix 13.6, over the divisions of the
-        Allen atlas, or over groups of your own (areas that are not named stand alone).
+        Allen atlas, or over your own groups (areas that are not named form one group each).
     scores : sequence of str
         Of 'trial_split', 'centroid_drift', 'wuc', 'behaviour_coupling'; the first puts groups in their order.
     how, metric, normalize, n_splits, n_blocks, trials_per_half
@@ -70,7 +70,7 @@ def session_table(
     n_neurons : int, optional
         Neurons that every area is scored with.
     n_draws : int
-        Random choices of so many neurons.
+        Random choices of this many neurons.
     min_neurons, min_trials : int
         Areas with fewer neurons, and sessions with fewer trials, are left out, and listed.
     skip : sequence of str

@@ -35,7 +35,7 @@ def check_tracked(
     Raises
     ------
     ValueError
-        If numbers lie outside of a session, or a session has a neuron twice.
+        If numbers are outside a session, or a session has a neuron twice.
 
     Examples
     --------

@@ -112,11 +112,11 @@ def trial_split(
     """Stability of a recording: agreement of halves of the trials on the distances between conditions.
 
     Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
-    between halves; several splits are averaged. What it measures is the reliability of the distances, which rises with
-    the number of trials, of neurons and of spikes: compare areas with equal numbers only. Halves of every other trial
-    also share whatever changes slowly; where a condition repeats in a row, that makes distances which are not those of
-    the conditions. The null takes the conditions along the session, in their order, by a random number of trials, and
-    so has the same slow change and the same repeats.
+    between halves; several splits are averaged. The score measures the reliability of the distances, which rises with
+    the number of trials, neurons and spikes, so compare areas with equal numbers only. Halves of every other trial also
+    share slow changes. If a condition repeats in consecutive trials, these changes add to the distances between
+    conditions. The null shifts the conditions along the session, in their order, by a random number of trials, and so
+    preserves slow changes and repeats.
 
     Parameters
     ----------
@@ -131,14 +131,14 @@ def trial_split(
     normalize : bool
         Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
     trials_per_half : int, optional
-        Take so many trials of each condition in each half, drawn `n_splits` times; conditions with fewer have no part.
+        Use this many trials of each condition in each half, drawn `n_splits` times; conditions with fewer are left out.
     min_trials : int
         Conditions with fewer trials are left out and reported.
     n_permutations : int
         Orders of the conditions for the null; 0 for none.
     null : {'shift', 'permute', 'stretches'}
-        The conditions are shifted along the session, its end joined to its beginning; or shuffled, which also takes
-        apart what repeats in a row; or exchanged in stretches of `block_length` trials.
+        The conditions are shifted along the session, its end joined to its beginning; or shuffled, which also separates
+        repeats; or exchanged in stretches of `block_length` trials.
     blocks : array of shape (n_trials,), optional
         Labels of parts of the recording that the conditions never leave.
     block_length : int, optional

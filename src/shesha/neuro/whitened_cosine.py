@@ -97,7 +97,7 @@ def wuc(
     min_trials : int
         Conditions with fewer trials are left out; in a half, those with fewer than two.
     n_permutations, null, blocks, block_length, alpha, seed
-        As for `trial_split`. The noise is estimated anew for every order.
+        As for `trial_split`. The noise is estimated again for every order.
 
     Returns
     -------

@@ -36,9 +36,9 @@ def exchange(
     blocks : array of shape (n,), optional
         Labels; rows never leave their block (session, batch, laboratory).
     groups : array of shape (n,), optional
-        Labels; the rows of a group move together, in order (trials of a subject). Only equally large groups take each
-        other's place: any other exchange would match the rows of one group with those of several, which is not how
-        the rows given are matched, and makes too much significant. `equal_groups` makes them equally large.
+        Labels; the rows of a group move together, in order (trials of a subject). Only groups of equal size are
+        exchanged. Any other exchange would match the rows of one group with those of several, unlike the observed rows,
+        and gives too many false positives. `equal_groups` makes them equal.
     within : array of shape (n,), optional
         A covariate that both sides depend on (norm, depth, length); rows never leave their stratum. Text and numbers
         of few values are strata as they are. Numbers of many values are cut into strata of up to ten neighbouring
@@ -46,11 +46,11 @@ def exchange(
         inside them stays small beside the null. Rows without a near neighbour are not permuted. For strong effects
         in few rows `covariates=` has more power.
     shift : bool
-        Rows are a series, each block one of its own: it is permuted by circular shifts of 0 to n - 1 rows. For
+        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. Use this for
         series that are stationary and much longer than their memory.
     block_length : int, optional
-        Rows are a series, each block one of its own: consecutive stretches of so many rows are permuted, and rows
-        that remain at its end stay. For series whose memory is far shorter than a stretch.
+        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows that
+        remain at its end stay. Use this for series with a memory far shorter than a stretch.
 
     Returns
     -------

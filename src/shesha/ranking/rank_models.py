@@ -52,16 +52,16 @@ def rank_models(
 ) -> ModelRanking:
     """Rank models by how well they explain data, with ties, intervals and the noise ceiling.
 
-    Use it where several candidate models (representations or distances) stand against measured data, of one subject
-    or, better, of several. The value of a model is the mean of the measure over subjects.
+    Use it to compare several candidate models (representations or distances) with measured data of one subject or,
+    better, of several. The value of a model is the mean of the measure over subjects.
 
     Parameters
     ----------
     data : array of shape (n_samples, n_features), or Rdm, or several of them
-        What is to be explained. A sequence, a mapping, or an array of shape (k, n_samples, n_features) holds subjects
-        or repeats; widths may differ.
+        Data that the models explain. A sequence, a mapping, or an array of shape (k, n_samples, n_features) holds
+        subjects or repeats; widths may differ.
     models : mapping of str to array of shape (n_samples, n_features), or Rdm
-        The candidates. Rows are those of the data, or have names and are matched by them.
+        Candidate models with the same rows as the data; named rows are matched by name.
     measure : str, Measure or function
         As for `shesha.calibrate`. With RSA (and other measures of correlated distances) there are also weights of
         several models and shares of the variance.
@@ -70,18 +70,18 @@ def rank_models(
     blocks : array of shape (n_samples,), optional
         Rows are resampled and permuted within blocks.
     n_resamples : int, optional
-        Resamples of the rows; default: 1,000 bootstrap resamples for measures of distances, where a row and its copy
-        are no pair; 200 subsets of four fifths of the rows for others, which repeated rows would mislead.
+        Resamples of the rows; default: 1,000 bootstrap resamples for measures of distances, which leave out pairs of a
+        row and its copy; for others, which repeated rows would bias, 200 subsets of four fifths of the rows.
     n_permutations : int
         Permutations of the rows for p-values against chance.
     correction : {'holm', 'benjamini-hochberg'}
-        Of the p-values of pairs of models.
+        Correction of the p-values of pairs of models.
     alpha : float
-        Level at which corrected p-values tell models apart.
+        Level of the corrected p-values for differences between models.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     seed : int, Generator or None
-        For resamples, permutations and folds.
+        Seed of the resamples, permutations and folds.
 
     Returns
     -------

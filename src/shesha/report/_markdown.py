@@ -16,7 +16,7 @@ def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]], *, 
     rows : iterable of sequences
         One cell per column, printed by `str`.
     numbers : int
-        The last so many columns hold numbers and are aligned at the right.
+        The last columns, this many, hold numbers and are aligned right.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def table(names: Sequence[str], groups: Sequence[Sequence[Column]], width: int) 
     Parameters
     ----------
     names : sequence of str
-        What the rows are called; a name that would take more than half of the page has a line of its own.
+        Names of the rows; a name of more than half the page has a separate line.
     groups : sequence of sequences of Column
         Columns of a group stay together. Columns without any cell are left out.
     width : int

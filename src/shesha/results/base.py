@@ -96,7 +96,7 @@ class Result:
         Parameters
         ----------
         path : path
-            What is there is replaced, as a whole.
+            An existing file is replaced.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class Result:
         Parameters
         ----------
         path : path
-            What is there is replaced, as a whole.
+            An existing file is replaced.
         about : mapping of str to str, optional
             What else to tell of what was run: the data, the revision of a model.
 
@@ -153,7 +153,7 @@ class Result:
         Parameters
         ----------
         about : mapping of str to str, optional
-            What else to tell of what was run.
+            Further information about the run.
         """
         from shesha.results.paper_sentences import sentence_sections
 
@@ -169,14 +169,14 @@ class Result:
         Parameters
         ----------
         path : path
-            What is there is replaced, as a whole.
+            An existing file is replaced.
         data : str
-            What the rows are: the name of the data set.
+            Name of the data set.
         model : str
-            Whose card it is, where the result does not name it: the first model of a grid of layers, the model that
-            a monitor watches. Default: 'model'.
+            Name of the model, if the result does not name it: the first model of a grid of layers, the model that a
+            monitor watches. Default: 'model'.
         about : mapping of str to str, optional
-            What else to tell of what was run.
+            Further information about the run.
 
         Returns
         -------

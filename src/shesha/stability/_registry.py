@@ -195,7 +195,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
     The function takes a view; then, if labels are needed, `Classes`; or, if replicates are needed, a second view; then
     its options. What comes back takes the data in their place. Options that the view's constructor knows go to the
     view as well. A `seed` becomes one generator for all that is random, and with `max_samples` more rows than that are
-    replaced by a random subset. `docs/extending.md` shows a score of one's own.
+    replaced by a random subset. `docs/extending.md` shows how to define a score.
 
     Parameters
     ----------

@@ -43,18 +43,18 @@ def chance(
     """Compare a score with its distribution when the parts that it correlates are unrelated.
 
     For 'feature_split' the rows of the second half are matched with those of the first at random; for
-    'basis_averaged_split' the values of each feature are permuted on their own; for the supervised scores
-    the labels are shuffled.
+    'basis_averaged_split' the values of each feature are permuted separately; for the supervised scores the labels
+    are shuffled.
 
-    Random halves of all directions share those of large variance, so that independent features of unequal
-    scale are stable under rotation (0.7 for log-normal scales). Beside features permuted on their own they
-    are not above chance: what is, has features that are related. Relations along the axes alone count, so
-    principal components are above chance neither, however few hold the variance.
+    Random halves of all directions share those of large variance, so that independent features of unequal scale are
+    stable under rotation (0.7 for log-normal scales). They are not above the chance level of separately permuted
+    features: only related features are. Only relations along the axes count, so principal components are not above
+    chance either, even if few of them have most of the variance.
 
-    A score of given axes averages partitions that share features, and matching breaks this tie: averaged
-    over as many partitions the null would be too narrow (false positives at 13 % instead of 5 % with
-    30 partitions). So each matching is scored on the number of partitions, one or two, whose average
-    spreads as much as the score does when features are independent, or a little more.
+    A score of given axes averages partitions that share features, and matching removes this dependence. Averaged over
+    as many partitions, the null would be too narrow (13 % false positives instead of 5 % with 30 partitions). Each
+    matching is therefore scored on one or two partitions, so few that their average varies at least as much as the
+    score for independent features.
 
     Parameters
     ----------
@@ -65,36 +65,36 @@ def chance(
     variant : str
         As for `estimate`.
     n_permutations : int
-        Random matchings K; at least 1 / alpha - 1, or no score could ever be significant.
+        Number of random matchings K; at least 1 / alpha - 1, because fewer can never be significant.
     alpha : float
         Level of the threshold, in (0, 1).
     pairs : int or 'all', optional
-        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching:
-        a null of fewer pairs is wider, never narrower.
+        Use this many random pairs of rows for the score (as for `estimate`), and at most 100,000 for each matching: a
+        null of fewer pairs is wider, never narrower.
     blocks, groups, within, shift, block_length
-        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
-        that depend on one another (cells of a donor, time points) need one of them.
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
+        on one another (cells of a donor, time points) need one of them.
     keep : 'row scale' or array of shape (n_samples,), optional
-        What the null is to keep of each row, so that stability beyond it is asked for; alone or with `blocks`. Noise
+        Property of each row that the null preserves, to test for stability beyond it; alone or with `blocks`. Noise
         whose rows differ in scale about an offset, and counts whose rows differ in depth, are stable for no other
-        reason. 'row scale' exchanges only rows of similar norm, of similar distance from the mean, or of similar number
-        of
-        features that are not zero, one after another, and returns the null that leaves the least: data without
-        anything else are above it in at most 5 % of all cases, mostly fewer. An array (the depth of a cell before it
-        was normalised) exchanges rows that are next to one another in it: `shesha.nulls.like_rows`.
+        reason. 'row scale' permutes only rows of similar norm, similar distance from the mean, or similar number of
+        nonzero features, each separately, and returns the strictest null. Data without other structure are above it in
+        at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
+        similar values: `shesha.nulls.like_rows`.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
-        stable beyond it. As for `shesha.calibrate`; the null exchanges rows of similar covariates.
+        Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
+        `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows of similar
+        covariates.
     seed : int, Generator or None
-        One seed gives `observed` the value of `estimate` with that seed.
+        `observed` equals the value of `estimate` with the same seed.
     **options
         As for `estimate`.
 
     Returns
     -------
     Chance
-        Chance level (mean of the null), threshold (order statistic, never interpolated), p-value
-        (add-one, so never 0), and the score corrected to be 0 at the threshold and 1 at its maximum.
+        Chance level (mean of the null), threshold (order statistic, never interpolated), p-value (add-one, so never 0),
+        and the score corrected to be 0 at the threshold and 1 at its maximum.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def chance(
     >>> bool(chance(noise, seed=0).p_value > 0.05)
     True
 
-    Rows of several scales about an offset are stable, but no more than their scale explains:
+    Rows of several scales about an offset are stable, but not beyond their scale:
 
     >>> scaled = 1 + rng.lognormal(size=(60, 1)) * noise
     >>> found = chance(scaled, seed=0), chance(scaled, keep="row scale", seed=0)

@@ -44,14 +44,14 @@ def estimate(
 ) -> Estimate:
     """Score a representation, with an interval for other rows and other partitions.
 
-    The interval is for the mean score over samples of as many rows, each averaged over all partitions of these features
-    (of other features it says nothing). Three errors make it: from the rows, from the partitions drawn, and from
-    sampling pairs; the squares of their margins add up. With labels, rows are sampled together with their labels, so
-    that classes are as large as it happens; where their sizes were chosen, pass blocks=y.
+    The interval is for the mean score over samples of as many rows, each averaged over all partitions of these
+    features, not of other features. It combines the errors from rows, from random partitions and from sampled pairs;
+    the squares of their margins add up. Rows are sampled together with their labels, so class sizes vary. If the
+    sizes were fixed, pass blocks=y.
 
     Rows are never subsampled. The two split scores and the alignment with labels use all pairs of rows up to
-    1,414 rows (1,000,000 pairs). Of more rows they use 1,000,000 random pairs and report the error that this adds,
-    which is small beside those from rows and partitions. X may be a memory-mapped file of any length.
+    1,414 rows (1,000,000 pairs). For more rows they use 1,000,000 random pairs and report the additional error, which
+    is small compared with those from rows and partitions. X may be a memory-mapped file of any length.
 
     Parameters
     ----------
@@ -60,37 +60,36 @@ def estimate(
     y : array of shape (n_samples,), optional
         Class labels, for the supervised variants.
     variant : str
-        Any name that `shesha` takes, except the two without an identifiable estimand.
+        Any name that `shesha` accepts, except the two without an identifiable estimand.
     confidence : float
-        Of the interval, in (0, 1).
+        Confidence of the interval, in (0, 1).
     n_bootstrap : int
-        Resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their
-        distance is zero in both halves and would raise the score. The rows' margin is that of the
-        bootstrap's quantiles, moved so that its mean is the value (duplicates bias the resampled scores,
-        not their spread), and widened by Student's t for the number of rows, or groups. With sampled
-        pairs it is analytic instead (dyadic-robust).
+        Number of resamples of the rows; 0 for no interval. Pairs of a row with itself are left out: their distance is
+        zero in both halves and would raise the score. The margin of the rows comes from the bootstrap's quantiles,
+        shifted so that their mean is the value (duplicates bias the resampled scores, not their spread), and widened by
+        Student's t for the number of rows, or groups. With sampled pairs, it is analytic instead (dyadic-robust).
     target_se : float, optional
         Draw partitions until the Monte Carlo error of the value is at most this (split scores).
     pairs : int or 'all', optional
-        Use exactly this many random pairs of rows, none twice, shared out among the partitions; 'all', or as many
-        as there are: the exact score, whose cost grows with the square of the rows.
+        Use exactly this many different random pairs of rows, divided among the partitions. With 'all', or as many as
+        exist, the score is exact, and its cost grows with the square of the number of rows.
     blocks, groups, within, shift, block_length
-        Which rows may take each other's place, and which are resampled together: as for `shesha.nulls.exchange`. Rows
-        that depend on one another (cells of a donor, copies, time points) need one of them; the interval is then for
-        samples of as many groups.
+        Which rows are exchangeable, and which are resampled together: as for `shesha.nulls.exchange`. Rows that depend
+        on one another (cells of a donor, copies, time points) need one of them; the interval is then for samples of as
+        many groups.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
-        What rows are known to differ in, numbers or labels, to be taken out of the features first: what is
-        stable beyond it. As for `shesha.calibrate`.
+        Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
+        `shesha.calibrate`. The score then measures stability beyond them.
     seed : int, Generator or None
-        One seed gives the same value as the documented function with that seed, where all pairs are used.
+        The same seed gives the same value as the documented function, if all pairs are used.
     **options
-        'metric', and 'n_splits', 'n_rotations' or 'n_draws', 'subsample_frac', where the variant takes them.
+        'metric', and 'n_splits', 'n_rotations' or 'n_draws', 'subsample_frac', if the variant has them.
 
     Returns
     -------
     Estimate
-        With `value`, `low`, `high`, what they rest on, and the errors they are made of: `standard_error` (rows),
-        `monte_carlo_error` (partitions), `pair_error`, and `total_error`, the root of the sum of their squares.
+        With `value`, `low`, `high`, their basis, and their errors: `standard_error` (rows), `monte_carlo_error`
+        (partitions), `pair_error`, and `total_error`, the root of the sum of their squares.
 
     Examples
     --------

@@ -38,46 +38,47 @@ def steerability(
     """Measure how much steering changes a probe's predictions, with a vector from other rows.
 
     Rows are cut into halves. One trains a logistic probe and gives the vector; the rows of the other are moved by
-    ``alpha`` times the vector (of unit length) and read by the probe, at every strength. Then the halves change places,
-    and other halves are drawn. Everything is done again with shuffled labels, which is chance: a probe of noise also
-    loses accuracy when rows are pushed along it, the more so the fewer the rows.
+    ``alpha`` times the vector (of unit length) and classified by the probe, at every strength. Then the halves are
+    exchanged, and other halves are drawn. Shuffled labels give the chance level: a probe of noise also loses accuracy
+    when rows are moved along it, especially with few rows.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         Activations of one layer, finite, at least 8 rows.
     y : array of shape (n_samples,)
-        Class labels, at least 4 rows of each of at least two classes. With more than two, the vector leads from one to
-        the other of the two classes that lie farthest apart along it.
+        Class labels, at least 4 rows of each of at least two classes. With more than two, the vector points from one to
+        the other of the two classes that are farthest apart along it.
     alphas : sequence of float
         Strengths, 0 among them. Default: those of the paper, -2 to 2.
     units : {'raw', 'norm'}
-        Units of alphas: of the features, or the mean length of a row of X. Raw strengths make layers and models of
-        smaller numbers look easier to steer.
+        Units of alphas: those of the features, or the mean length of a row of X. With raw strengths, layers and models
+        with smaller activations look easier to steer.
     groups : array of shape (n_samples,), optional
-        Template, prompt, speaker or document of each row. Groups are never cut by a split, and labels are shuffled as
-        groups allow: within those of several classes, whole among those of one class. Without it, rows that are copies
-        of a template with another noun stand on both sides of every split, and the probe is read where it was
-        trained (`shesha.doubts` looks for such rows).
+        Template, prompt, speaker or document of each row. Splits never divide groups, and labels are shuffled within
+        groups with several classes, and between whole groups with one class. Without groups, rows from the same
+        template are on both sides of every split, so the probe is tested on its training data (`shesha.doubts` searches
+        for such rows).
     method : {'logistic', 'mean_difference', 'svd'}
-        As for `vector`. The probe that reads is logistic in any case.
+        As for `vector`. The probe is always logistic.
     C : float
-        Weight of the data against the penalty, as in scikit-learn. It depends on the scale of X: where rows are short,
-        a small C makes the logistic vector the difference of the means.
+        Weight of the data against the penalty, as in scikit-learn. It depends on the scale of X: if rows are short, a
+        small C makes the logistic vector the difference of the means.
     n_splits : int
         Splits into halves, each used both ways.
     n_directions : int
         Random directions of each split, the control of the paper.
     n_draws : int
-        Shuffles of the labels; 0 leaves the chance level out.
+        Shuffles of the labels; 0 for no chance level.
     seed : int, Generator or None
 
     Returns
     -------
     Steerability
-        Accuracy, max drop (accuracy at 0 less the lowest), flips towards either class at the largest strengths and the
+        Accuracy, max drop (accuracy at 0 minus the lowest), flips towards either class at the largest strengths and the
         share of anti-steerable rows, each with its interval, chance level and p-value; the curves; the effect on each
-        row. A linear probe sees all rows move alike, so effects are read by neighbours in the steered half.
+        row. For a linear probe, all rows move equally, so effects on rows are measured by their neighbours in the
+        steered half.
 
     Examples
     --------

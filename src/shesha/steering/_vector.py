@@ -169,7 +169,7 @@ def vector(
     method : {'logistic', 'mean_difference', 'svd'}
         The weights of an L2-penalised logistic regression (more classes: their top right singular vector, as in the
         paper's 8.3); the difference of the class means (more: the top right singular vector of the centred means); the
-        top right singular vector of all rows less the mean of the other classes.
+        top right singular vector of all rows minus the mean of the other classes.
     groups : array of shape (n_samples,), optional
         Template, speaker or document of each row: labels are shuffled, and rows resampled, as groups allow.
     C : float

@@ -121,7 +121,7 @@ def about(connection: sqlite3.Connection) -> dict[str, str]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Run a transaction; a full disk raises an OSError that says so."""
+    """Run a transaction; a full disk raises an OSError that names the cause."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -15,13 +15,13 @@ from shesha.transfer.estimable import nan_with_reason
 
 @nan_with_reason
 def margin_score(X: ArrayLike, y: ArrayLike) -> float:
-    """How much closer rows are to the centroid of their own class than to any other.
+    """Mean relative margin of rows between the nearest other centroid and the centroid of their class.
 
-    Mean over rows of ``(b - a) / (b + a)``, where a is the Euclidean distance to the centroid of the other rows
-    of the row's class, and b the distance to the nearest centroid of another class; 0 where both are 0. The study
-    that names the score gives no formula: this definition is ours, bounded and free of scale. Leaving a row out
-    of its own centroid keeps labels at random from scoring above 0. (That study's code takes the mean distance
-    between centroids over the mean distance within classes, minus log(n) / n.)
+    Mean over rows of ``(b - a) / (b + a)``, where a is the Euclidean distance to the centroid of the other rows of the
+    row's class, and b the distance to the nearest centroid of another class; 0 where both are 0. The study that names
+    the score gives no formula: this definition is ours, bounded and free of scale. Leaving a row out of its own
+    centroid prevents scores above 0 for random labels. (That study's code takes the mean distance between centroids
+    over the mean distance within classes, minus log(n) / n.)
 
     Parameters
     ----------

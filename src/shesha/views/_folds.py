@@ -1,4 +1,4 @@
-"""Rows in folds, with a decomposition of the rows outside of each, for held-out prediction."""
+"""Rows in folds, with a decomposition of the rows outside each fold, for held-out prediction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Folds(View):
-    """Centred rows in folds; for each, a decomposition of the rows outside of it."""
+    """Centred rows in folds; for each, a decomposition of the rows outside it."""
 
     rows: Matrix
     fold: Index
@@ -85,11 +85,11 @@ class Folds(View):
 
     @cached_property
     def parts(self) -> list[ridge.Training]:
-        """Decompositions of the rows outside of each fold."""
+        """Decompositions of the rows outside each fold."""
         return ridge.decompose_folds(self.rows, self.fold, self.n_folds)
 
     def predicts(self, other: Folds) -> float:
-        """Share of the other's variance in each fold that is predicted from the rows outside of it."""
+        """Share of the other's variance in each fold that is predicted from the rows outside it."""
         errors, spread = self.cached_with(
             other, "errors", lambda: ridge.prediction_errors(self.rows, self.parts, other.rows)
         )

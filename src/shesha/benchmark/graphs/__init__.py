@@ -37,7 +37,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
 
     Parameters
     ----------
-    dataset : "Cora", "Flickr", "OGBN-Arxiv", or the place of a graph of your own.
+    dataset : "Cora", "Flickr", "OGBN-Arxiv", or the place of your own graph.
     hyper : hyperparameters; none of them changes the graph.
 
     Raises

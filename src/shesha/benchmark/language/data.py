@@ -28,7 +28,7 @@ def fingerprint(dataset: str, hyper: Mapping[str, Plain]) -> str:
     Parameters
     ----------
     dataset : str
-        "SST2", "MNLI", or the place of texts of your own.
+        "SST2", "MNLI", or the place of your own texts.
     hyper : mapping
         Hyperparameters; those that choose rows and files count here.
 

@@ -61,8 +61,8 @@ class Cast:
 class BenchmarkTest(ABC):
     """A test of the benchmark.
 
-    A test of one's own is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`) or of a class
-    of one's own with the three methods `models`, `pairs` and `score`; `register` makes it known.
+    A user's own test is an object of a class in this package (`ByPrediction`, `ByGroups`, `ByLayers`) or of a class
+    of the user with the three methods `models`, `pairs` and `score`; `register` makes it known.
     """
 
     name: str

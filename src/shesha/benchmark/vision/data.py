@@ -33,7 +33,7 @@ def load(dataset: str, hyper: Hyper) -> Dataset:
     Parameters
     ----------
     dataset
-        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or the place of images of your own.
+        "FashionMNIST", "CIFAR10", "CIFAR100", "IN100", or the place of your own images.
     hyper
         Of these matter: `train_rows` and `test_rows`, drawn the same for every model, all where None; `image_size`, to
         which photographs of IN100 are cut and scaled, and larger ones of other sets reduced; `padding`.

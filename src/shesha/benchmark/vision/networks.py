@@ -50,7 +50,7 @@ def build(architecture: str, n_classes: int, hyper: Hyper, *, seed: int, pretrai
     Parameters
     ----------
     architecture
-        The name of a network of the benchmark, or the place of one of your own.
+        The name of a network of the benchmark, or the place of your own network.
     n_classes
         How many logits it returns.
     hyper

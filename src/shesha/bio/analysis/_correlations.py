@@ -70,7 +70,7 @@ def correlation(
     """Rank correlation of two scores over perturbations, with a percentile interval; partial if covariates are given.
 
     Magnitude and coherence of one group of cells share the noise of its mean, and both grow as groups get smaller: they
-    correlate with no effect at all. `fake_tables` tell how much; `given=["n"]` and ``y="unbiased"`` take it out.
+    correlate even without any effect. `fake_tables` measures this; `given=["n"]` and ``y="unbiased"`` remove it.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def correlation(
     x, y : str
         Columns of the table.
     given : sequence of str
-        Covariates: the ranks of both are replaced by what the ranks of these do not explain. ``["snr"]`` is the paper's
-        question, ``["n"]`` that of group size.
+        Covariates, whose ranks are regressed out of those of both. ``["snr"]`` is the paper's question, ``["n"]`` that
+        of group size.
     n_bootstrap : int
-        Resamples of the perturbations. Those without a value (a constant column) are left out; above 5 % a
-        `CalibrationWarning` says so. 0: no interval.
+        Resamples of the perturbations. Those without a value (a constant column) are left out; above 5 %, a
+        `CalibrationWarning` reports it. 0: no interval.
     confidence : float
         In (0, 1).
     seed : int, Generator or None
@@ -153,11 +153,11 @@ def correlations(
     given : sequence of sequences of str
         Sets of covariates.
     by : str, optional
-        Column of data sets, each of which has lines of its own.
+        Column of data sets, each of which has its own lines.
     n_bootstrap, confidence
         As in `correlation`.
     seed : int
-        Every line has a seed of its own, made from this one and the line's names.
+        Every line has its own seed, derived from this one and the line's names.
 
     Returns
     -------

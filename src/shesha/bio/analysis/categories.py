@@ -65,7 +65,7 @@ def single_against_combined(
     separator : str
         What stands between the genes of a name. A control paired with a gene does not count: 'KLF1+ctrl' is single.
     given : sequence of str
-        Covariates whose ranks are taken out of the score's.
+        Covariates whose ranks are regressed out of those of the score.
     n_bootstrap, seed
         Of the correlation within each kind.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST = 5
-"""Controls that must remain when a null group is taken out."""
+"""Controls that must remain when a null group is removed."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def fake_tables(
     n_tables : int
         Tables of fakes.
     seed : int, Generator or None
-        Seed of the draws. Each group is drawn anew without replacement, so groups of a table may share cells.
+        Seed of the draws. Each group is drawn separately without replacement, so groups of a table may share cells.
 
     Returns
     -------

@@ -90,7 +90,7 @@ for (const box of all(".maps")) {
 
   function choose(row, canvas = null) {
     [chosen, under] = [row, canvas];
-    const lost = data.moved.length && row >= 0 ? `; ${data.moved[row]}% of its nearest rows are others` : "";
+    const lost = data.moved.length && row >= 0 ? `; ${data.moved[row]}% of its nearest rows are different` : "";
     const label = row >= 0 && data.labels[data.groups[row]] ? ` (${data.labels[data.groups[row]]})` : "";
     told.textContent = row < 0 ? told.dataset.empty : `${data.names[row]}${label}${lost}`;
     canvases.forEach(mark);

@@ -63,7 +63,7 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     if finding.reason:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
-        rows = f"{len(finding.left_out):,} rows without a direction: {list_indices(finding.left_out)}"
+        rows = f"{len(finding.left_out):,} rows that have no direction: {list_indices(finding.left_out)}"
         yield f"scored without the {rows}"
 
 

@@ -40,7 +40,7 @@ class StreamVerdict(Result):
 
     @property
     def needs_attention(self) -> bool:
-        """Whether there is an alert.@@all"""
+        """Whether there is an alert."""
         return self.state in ("alert", "not estimable")
 
     def __str__(self) -> str:

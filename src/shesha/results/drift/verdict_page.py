@@ -141,7 +141,7 @@ def _strip(score: DriftScore) -> Strip | None:
 def _picture(verdict: DriftVerdict) -> tuple[Section, ...]:
     if all(one.drift != one.drift for one in verdict.scores):
         return ()
-    return (Section("Beside the thresholds", (Drawing(_PICTURE, verdict.plot),)),)
+    return (Section("Drift and thresholds", (Drawing(_PICTURE, verdict.plot),)),)
 
 
 def _movement_part(title: str, moved: tuple[Moved, ...]) -> Table:

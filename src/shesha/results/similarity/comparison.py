@@ -158,7 +158,7 @@ class Comparison(Result):
             lines.append(f"Exchanged: {self.exchanged}.")
         repeated = [score for score in found if score.over_repeats is not None]
         if repeated:
-            lines += ["", "Beside repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
+            lines += ["", "Compared with repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
         lines += held_out_lines(found, self.folds)
         notes = [(score.measure, score.note) for score in found if score.note]
         if notes:

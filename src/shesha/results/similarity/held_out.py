@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
 
 _NOTE = (
-    "Held out: the map is fitted on the rows outside of each fold and evaluated on those inside. All rows: it is "
+    "Held out: the map is fitted on the rows outside each fold and evaluated on those inside. All rows: it is "
     "evaluated on the rows that fitted it, so it looks closer than it is."
 )
 

@@ -239,7 +239,7 @@ def pairwise_page(result: PairwiseComparison) -> Page:
         numbers=(*tables[:1], *maps[:1]),
         doubts=(Text(CALIBRATED_PAIRS_NOTE) if tables else NO_CHANCE,),
         sections=(
-            *(Section(f"{one.title}, beside chance", (one,)) for one in tables[1:]),
+            *(Section(f"{one.title}, compared with chance", (one,)) for one in tables[1:]),
             *((Section("Other measures", (*maps[1:], *more)),) if maps[1:] else ()),
             Section("What the measures respond to", tuple(measures_explained(one_each))),
         ),
