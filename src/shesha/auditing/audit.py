@@ -97,7 +97,7 @@ def audit(
     layer_axis : int, None or 'guess'
         Which axis of a 3-D array counts layers, each a representation: as for `compare_all`.
     seed : int, Generator or None
-        Seed of all random numbers; default 0, so an audit can be repeated. The result records the number; with None or a
+        Seed of all random numbers; default 0, so an audit can be repeated. The result records it; with None or a
         Generator, the number that was drawn.
     workers : int, optional
         Number of processes, each of which audits one representation at a time and may take the memory budget; default:

@@ -139,7 +139,8 @@ def _answer(
         f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss the level. With rows that "
         f"depend on one another and are permuted freely, {both[0]} of unrelated clusters are called related (in "
         f"`blocks`: {both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of "
-        f"{len(adequate)} lines with a design for them {len(failing)} stay above the level{' (' + named + ')' if named else ''}. "
+        f"{len(adequate)} lines with a design for them {len(failing)} stay above the level"
+        f"{' (' + named + ')' if named else ''}. "
         f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
         f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
     )
