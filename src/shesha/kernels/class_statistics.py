@@ -17,7 +17,7 @@ _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
 """Deviations between these have squares within range."""
-_CACHED = 1 << 15
+_CACHED = 1 << 16
 """Numbers of a stretch of rows that are read once. Fixed: sums are taken stretch by stretch."""
 _FAR_FROM_MEAN = 1e-3
 """Share of the squares about the first row that those about the mean must be to keep their digits."""

@@ -22,8 +22,8 @@ PairCount = int | Literal["all"] | None
 DEFAULT_PAIRS = 1_000_000
 """Pairs sampled where there are more: an error of at most 0.002, whatever the number of rows."""
 _ALL = 2**31 - 1
-_BYTES = 48
-"""Rows, distances and ranks of a sampled pair."""
+_BYTES = 96
+"""Rows, distances, ranks and influence of a sampled pair, and the copies in which pairs are sorted."""
 _SPARSE = 0.5
 """Share of all pairs up to which pairs that nobody numbered are drawn one by one: the same may come twice."""
 
