@@ -4,7 +4,8 @@
     python benchmarks/stability.py --public FOLDER [--repeats 3] [--only NAME] [--markdown FILE]
 
 Each case runs ours and theirs in turn; the figure is the median of the ratios. Peak memory is measured in
-processes of their own.
+processes of their own. A second table compares all documented functions by processor time (`--only documented`: it
+alone).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import documented_functions
 import numpy as np
 
 import shesha
@@ -256,6 +258,9 @@ def main() -> None:
     parser.add_argument("--peak", choices=("ours", "theirs"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     public = load_public(options.public) if options.public else None
+    if options.only == "documented" and public is not None:
+        print(f"{machine()}\n\n{documented_functions.table(public, embeddings)}")
+        return
     chosen = [case for case in cases(public) if not options.only or options.only in case.name]
     if options.peak:
         work = getattr(chosen[0], options.peak)
@@ -272,6 +277,8 @@ def main() -> None:
             )
         print(rows[-1], file=sys.stderr)
     text = f"{machine()}\n\n{table(rows)}\n"
+    if not options.only and public is not None:
+        text += f"\n{documented_functions.table(public, embeddings)}\n"
     if not options.only:
         bits = same_bits()
         text += f"\nimport shesha: {import_seconds():.3f} s (bar 0.3)\n"

@@ -115,13 +115,14 @@ class Subject:
         """Distances of all rows of a side from a point, in its unit."""
         unit, found = self.units[side], []
         step = max(1, _CACHED // max(1, len(middle)))
-        apart = np.empty((step, len(middle)))
+        room = np.empty((step, len(middle)))
         for _, block in self.sides[side].blocks(_BLOCK):
             for at in range(0, len(block), step):
                 part = block[at : at + step]
-                np.divide(part, unit, out=apart[: len(part)])
+                # The last stretch is shorter, and what is left of the room holds anything.
+                apart = np.divide(part, unit, out=room[: len(part)])
                 apart -= middle
-                found.append(squared_lengths(apart[: len(part)]))
+                found.append(squared_lengths(apart))
         return np.sqrt(np.concatenate(found))
 
     @cached_property

@@ -22,8 +22,8 @@ PairCount = int | Literal["all"] | None
 DEFAULT_PAIRS = 1_000_000
 """Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows."""
 _ALL = 2**31 - 1
-_BYTES = 48
-"""Memory per sampled pair for rows, distances and ranks."""
+_BYTES = 96
+"""Rows, distances, ranks and influence of a sampled pair, and the copies in which pairs are sorted."""
 _SPARSE = 0.5
 """Share of all pairs up to which a default number of pairs is drawn independently, with possible repeats."""
 
