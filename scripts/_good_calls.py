@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from _method_calls import METHODS
 
 N = 48
 MODULES = (
@@ -42,6 +43,8 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
             if not known and callable(function) and inspect.signature(function).parameters:
                 seen.add(id(function))
                 yield path, function
+    for function in METHODS:
+        yield f"methods.{function.__name__}", function
 
 
 class Arguments:
@@ -212,7 +215,8 @@ COMMON: Made = {
     **dict.fromkeys(("X", "X_a", "reference", "controls", "X_control", "shifts", "differences"), lambda good: good.X),
     **dict.fromkeys(("Y", "X_b", "window", "X_perturbed"), lambda good: good.X + 0.1 * good.Y[:, :1]),
     **dict.fromkeys(("y", "labels", "outcome", "z", "runs"), lambda good: good.y),
-    "new": lambda good: good.X,
+    **dict.fromkeys(("new", "current"), lambda good: good.X),
+    "others": lambda good: {"c": good.Y},
     "conditions": lambda good: np.arange(N) // 2 % 4,
     "anchor_ids": lambda good: np.arange(8),
     "layers_a": lambda good: [good.X, good.Y],
@@ -293,6 +297,9 @@ OWN: dict[str, Made] = {
         **{"data": lambda good: good.X, "groups": lambda good: np.arange(N) // 2},
         **{"models": lambda good: {"a": good.X, "b": good.Y}, "n_resamples": lambda good: 20},
     },
+    "methods.moments_load": {"path": lambda good: _saved_moments(good)},
+    "methods.monitor": {"current": lambda good: good.X + 0.01 * good.X**2},
+    "methods.rdm": {"D": lambda good: _distances(good)},
     "shesha.descriptors.card": {"descriptor": lambda good: "effective_rank"},
     "shesha.measures.card": {"measure": lambda good: _measure()},
     "shesha.measures.code_version": {"measure": lambda good: _measure()},
@@ -348,6 +355,14 @@ OWN: dict[str, Made] = {
     "shesha.plot.representations": {"pairs": _pairwise},
 }
 """By the path of a function."""
+
+
+def _saved_moments(good: Arguments) -> Any:
+    import shesha
+
+    path = good.file("moments.npz")
+    shesha.Moments.of(good.X, good.Y).save(path)
+    return path
 
 
 def _distances(good: Arguments) -> Any:

@@ -19,6 +19,7 @@ from shesha.support import argument_types as kinds
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 X = np.random.default_rng(0).normal(size=(40, 6))
 y = np.arange(40) % 2
+MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
 RAGGED = [list(range(1 + row % 3)) for row in range(40)]
 
 
@@ -56,15 +57,22 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.plot.similarity(shesha.compare_all({"a": X, "b": X}, "CKA"), "CKA", cluster=pd.NA),
         lambda: score_prediction(shesha.measures.get("CKA"), {("a", "b"): 1.0}, "ab", {"accuracy": -1e308}),
         lambda: score_prediction(shesha.measures.get("CKA"), "5", "ab", {}),
+        lambda: shesha.Moments(names=np.array(3)),
+        lambda: shesha.Moments.load(-0.0),
+        lambda: shesha.LayerMoments().update({"a": X}, 3),
+        lambda: shesha.LayerMoments().update([X], {"a": X}),
+        lambda: shesha.estimate(X, n_bootstrap=3, n_draws=2).save(MASKED),
+        lambda: shesha.drift.DriftMonitor(X).save(X),
+        lambda: shesha.drift.DriftMonitor.load(3),
+        lambda: shesha.cite(np.array(1)),
+        lambda: shesha.measures.Groups([None, 1, 2]),
+        lambda: shesha.measures.Groups([np.nan, 1, 2]),
         lambda: shesha.io.save("new.npz", {"a": X}, overwrite=pd.DataFrame({"a": [1]})),
     ],
 )
 def test_lists_of_several_lengths_are_refused_by_name(call):
     with pytest.raises((ValueError, TypeError), match=r"must .*got"):
         call()
-
-
-MASKED = np.ma.masked_array(y, mask=np.arange(40) < 3)
 
 
 @pytest.mark.parametrize(

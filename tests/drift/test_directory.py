@@ -275,3 +275,8 @@ def test_any_run_length_has_a_threshold(canaries, again):
     nulls = [again() for _ in range(19)]
     verdict = DriftMonitor(canaries, nulls=nulls, run_length=1e300).check(canaries)
     assert verdict.sequence.threshold == 1e300
+
+
+def test_equal_rows_are_no_reference():
+    with pytest.raises(ValueError, match="reference must have rows that differ, got 9 equal ones"):
+        DriftMonitor(np.full((9, 3), 0.3))

@@ -75,6 +75,7 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     known = _references()
     labels: dict[str, list[str]] = {}
     for one in used:
+        kinds.instance(one, (str, Result, Mapping), "used", "names of measures or scores, or results")
         for name, reference in _sources(one):
             for label in reference.split("; "):
                 labels.setdefault(_label(label), [name, label])
@@ -94,7 +95,6 @@ def _sources(one: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]
         else:
             yield found.name, found.reference
         return
-    kinds.instance(one, (Result, Mapping), "used", "names of measures or scores, or results")
     for name in dict.fromkeys(_names_in(one.to_dict() if isinstance(one, Result) else one)):
         if (found := _find(name)) is not None:
             yield found.name, found.reference
@@ -110,7 +110,7 @@ def _names_in(plain: Any) -> Iterator[str]:
                 yield from (one for one in value if isinstance(one, str))
             else:
                 # An audit keeps each score under the score's own name.
-                yield from [key] if value is not None and _find(key) is not None else []
+                yield from [key] if value is not None and isinstance(key, str) and _find(key) is not None else []
                 yield from _names_in(value)
     elif isinstance(plain, Sequence) and not isinstance(plain, str):
         for one in plain:

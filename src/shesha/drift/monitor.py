@@ -26,6 +26,7 @@ from shesha.drift.updates import Updates
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
+from shesha.support import argument_types as kinds
 from shesha.support.arrays import shape_of
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
@@ -230,7 +231,7 @@ class DriftMonitor:
         overwrite : bool
             Replace another monitor; its history stays, and evidence restarts.
         """
-        place, setting = Path(folder), self._setting
+        place, setting = kinds.path(folder, "folder"), self._setting
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
@@ -250,7 +251,7 @@ class DriftMonitor:
         ValueError
             If it is half a monitor, or one of another version.
         """
-        plain, arrays, history = monitor_files.read(Path(folder))
+        plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
         found = [get(one) for one in plain["measures"]]
         held = Reference.from_stored(plain, arrays, found)
         nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]

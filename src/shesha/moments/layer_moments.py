@@ -15,6 +15,7 @@ from shesha.moments.batches import check_batch, require_finite, storage_rounding
 from shesha.moments.panels import Panel
 from shesha.moments.projections import RandomProjection
 from shesha.moments.sums import Meeting, Sums, join_blocks
+from shesha.support import argument_types as kinds
 from shesha.support import memory as memory
 from shesha.support.types import Seed
 
@@ -76,7 +77,9 @@ class LayerMoments:
         ValueError
             If names, widths or numbers of rows do not fit, or entries are not finite; then nothing is counted.
         """
-        names = tuple(map(str, first)), tuple(map(str, second))
+        names = tuple(
+            tuple(map(str, kinds.mapping(side, told))) for side, told in ((first, "first"), (second, "second"))
+        )
         if not all(names):
             raise ValueError("batches must hold at least one layer of each model, got none")
         if self._names is not None and names != self._names:

@@ -17,6 +17,7 @@ from shesha.moments.row_register import RowRegister
 from shesha.moments.sources import is_dask
 from shesha.moments.sums import Sums, merge_all
 from shesha.moments.views import SummedRepresentation
+from shesha.support import argument_types as kinds
 from shesha.support.types import Matrix, Vector
 
 
@@ -50,8 +51,8 @@ class Moments:
     """
 
     def __init__(self, names: Sequence[str] = ("X", "Y")) -> None:
-        found = tuple(str(name) for name in names)
-        if isinstance(names, str) or len(found) < 2 or len(set(found)) < len(found):
+        found = tuple(str(name) for name in kinds.sequence(names, "names"))
+        if len(found) < 2 or len(set(found)) < len(found):
             raise ValueError(f"names must be two different names, got {names!r}")
         self.names = found
         self._state: Accumulator | None = None

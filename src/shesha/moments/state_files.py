@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from shesha.io.paths import UnreadableFileError, reading
 from shesha.moments.accumulator import Accumulator
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sums import SideSums, Sums
+from shesha.support import argument_types as kinds
 from shesha.support.atomic_files import replacing
 from shesha.support.types import Array
 
@@ -44,7 +44,7 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
         "n_repeated": register.n_repeated,
     }
     arrays["header"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
-    with replacing(path) as draft, draft.open("wb") as stream:
+    with replacing(kinds.path(path, "path")) as draft, draft.open("wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
     DamagedStateError
         If the file is cut off, of another kind, or of another format.
     """
-    place = Path(path)
+    place = kinds.path(path, "path")
     with place.open("rb") as stream:
         try:
             with reading(place), np.load(stream, allow_pickle=False) as arrays:

@@ -48,7 +48,7 @@ _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """Write a result, so that `load` returns an equal one."""
     content = {"shesha": __version__, "format": FORMAT, "result": _encode(result, "result")}
-    place = Path(path)
+    place = argument_types.path(path, "path")
     write_text(place, json.dumps(content, allow_nan=False, ensure_ascii=False) + "\n")
     return place
 

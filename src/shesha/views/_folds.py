@@ -37,7 +37,7 @@ class Groups:
         given = check.dense(labels, "labels")
         if given.ndim != 1:
             raise ValueError(f"labels must be 1-D (n_samples,), got shape {given.shape}")
-        self.codes: tuple[int, ...] = tuple(np.unique(given, return_inverse=True)[1].tolist())
+        self.codes: tuple[int, ...] = tuple(check.labels(given, len(given), "labels", min_classes=1)[0].tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and self.codes == other.codes
