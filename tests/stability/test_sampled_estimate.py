@@ -207,3 +207,14 @@ def test_chance_of_a_mapped_file_is_that_of_the_array(on_disk):
     mapped, loaded = np.load(on_disk, mmap_mode="r"), np.load(on_disk)
     options = {"pairs": 3000, "n_permutations": 19, "n_draws": 3, "seed": 0}
     assert shesha.chance(mapped, **options) == shesha.chance(loaded, **options)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
+@pytest.mark.parametrize("scale", [2.0**520, 2.0**-520])
+def test_the_unit_of_the_features_changes_no_sampled_score(low_rank, metric, scale):
+    X = low_rank(80, 12)
+    plain, scaled = (
+        shesha.estimate(rows, metric=metric, pairs=500, n_splits=4, n_bootstrap=0, seed=0) for rows in (X, scale * X)
+    )
+    assert scaled.value == pytest.approx(plain.value, rel=1e-9)
+    assert scaled.pair_error == pytest.approx(plain.pair_error, rel=1e-6)
