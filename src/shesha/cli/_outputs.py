@@ -108,7 +108,8 @@ class Outputs:
         numbers = found.to_dict() if content is None else content
         if str(self.json) != "-":
             text = str(found) if report is None else report
-            say(text if brief else "\n\n".join(filter(None, [text, as_text(sentence_sections(found))])))
+            whole = not (brief or getattr(found, "interrupted", False))
+            say("\n\n".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""])))
         # The numbers come first, and each file fails alone: what took an hour must not be lost for a picture.
         failures = [
             *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
