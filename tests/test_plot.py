@@ -3,8 +3,10 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import shesha
+from shesha.charts import heat_map
 from shesha.drift import DriftMonitor
 
 
@@ -87,3 +89,55 @@ def test_others_are_those_of_their_results(models):
     assert shesha.plot.layer_grid(shesha.calibrate_layers([X, Y], [X, Y], n_permutations=19)).get_title()
     assert shesha.plot.stability(shesha.audit({"X": X}, n_bootstrap=0, n_permutations=0)) is not None
     assert len(shesha.plot.ranks(published())) == 3
+
+
+def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
+    rng = np.random.default_rng(0)
+    layers = {str(k): rng.standard_normal((30, 5)) for k in range(3)}
+    found = shesha.calibrate_layers(layers, layers, n_permutations=99, seed=0)
+    ax = shesha.plot.layer_grid(found, title="mine", vmin=-1, vmax=2, cmap="cividis", annotate=False, size=(4, 3))
+    assert ax.get_title() == "mine"
+    assert ax.images[0].get_clim() == (-1, 2)
+    assert ax.images[0].get_cmap().name == "cividis_r"
+    assert not ax.texts
+    assert tuple(ax.figure.get_size_inches()) == (4, 3)
+    framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
+    assert {(0, 0), (1, 1), (2, 2)} <= framed
+    corrected = np.array(shesha.benjamini_hochberg(np.ravel(found.entry_p_values))).reshape(3, 3)
+    assert framed == {tuple(cell) for cell in np.argwhere(corrected <= 0.05).tolist()}
+    with pytest.raises(ValueError, match=r"vmin must be below vmax \(0\), got 1"):
+        shesha.plot.layer_grid(found, vmin=1, vmax=0)
+
+
+def test_the_closest_pair_is_framed_where_none_is_significant():
+    rng = np.random.default_rng(0)
+    layers = [{str(k): rng.standard_normal((30, 5)) for k in range(3)} for _ in range(2)]
+    found = shesha.calibrate_layers(*layers, n_permutations=19, seed=0)
+    assert found.framed_cells == ((int(found.best[0]), int(found.best[1])),)
+
+
+def test_numbers_are_written_only_where_they_fit():
+    table = np.linspace(0, 1, 144).reshape(12, 12)
+    names = [str(k) for k in range(12)]
+    assert len(heat_map(table, names, names).texts) == 144
+    _, axes = plt.subplots(4, 4, figsize=(6, 6))
+    assert not heat_map(table, names, names, ax=axes[0, 0]).texts
+    assert len(heat_map(table, names, names, annotate=True, ax=axes[0, 1]).texts) == 144
+
+
+def test_calibrated_pairs_are_framed_by_their_corrected_p_values():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    many = {"a": X, "b": X + 0.1 * rng.standard_normal((40, 5)), "c": rng.standard_normal((40, 5))}
+    pairs = shesha.compare_all(many, "CKA", calibrate=True, n_permutations=99, seed=0)
+    ax = shesha.plot.similarity(pairs, "CKA")
+    framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
+    assert framed == {(0, 1), (1, 0)}
+
+
+def test_ordered_layers_have_colours_from_dark_to_light():
+    rng = np.random.default_rng(0)
+    ax = shesha.plot.spectra({str(k): rng.standard_normal((30, 5)) for k in range(4)}, ordered=True)
+    light = [sum(to_rgb(line.get_color())) for line in ax.get_lines()]
+    assert light == sorted(light)
+    assert len(set(light)) == 4

@@ -93,8 +93,8 @@ def test_every_measure_has_an_interval_around_its_value_within_its_bounds(names)
             assert score.measure == "information imbalance"
             continue
         assert score.interval_low <= score.value <= score.interval_high, score.measure
-        assert min(score.low, score.value) <= score.interval_low
-        assert score.interval_high <= max(score.high, score.value)
+        assert min(score.possible_low, score.value) <= score.interval_low
+        assert score.interval_high <= max(score.possible_high, score.value)
 
 
 def test_too_few_subsets_with_a_value_are_told():

@@ -168,7 +168,7 @@ def test_an_interrupted_grid_says_so():
 def test_a_table_has_a_line_per_measure():
     table = TWO.to_frame()
     columns = list(table.columns)
-    assert columns[:8] == ["measure", "family", "value", "closer", "low", "high", "seconds", "reason"]
+    assert columns[:8] == ["measure", "family", "value", "closer", "possible_low", "possible_high", "seconds", "reason"]
     assert set(columns[8:]) >= {"null_mean", "null_sd", "threshold", "score", "calibrated", "p_value"}
     assert len(columns) == len(fields(Score)) + len(Score.aliases)
     assert list(table["measure"]) == [score.measure for score in TWO.scores]

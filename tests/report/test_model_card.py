@@ -51,7 +51,8 @@ def test_a_comparison_puts_its_chance_beside_every_value():
     (model,) = head["model-index"]
     (metric,) = model["results"][0]["metrics"]  # MagDiff does not look at which row is which: no null, no place here.
     assert (model["name"], metric["type"]) == ("new", "CKA with old")
-    assert metric["args"]["chance"] == pytest.approx(found["CKA"].threshold, abs=1e-6)
+    assert metric["args"]["chance"] == pytest.approx(found["CKA"].null_mean, abs=1e-6)
+    assert metric["args"]["threshold"] == pytest.approx(found["CKA"].threshold, abs=1e-6)
     assert metric["args"]["p_value"] == pytest.approx(found["CKA"].p_value, abs=1e-6)
     assert "not above chance" in body
 
@@ -64,7 +65,11 @@ def test_a_check_of_a_monitor_is_a_card_of_the_model_it_watches(tmp_path):
     (model,) = head["model-index"]
     assert model["name"] == "encoder"
     assert model["results"][0]["metrics"] == [
-        {"type": "RDM drift since the reference", "value": 0.03, "args": {"chance": 0.01, "p_value": 0.005}}
+        {
+            "type": "RDM drift since the reference",
+            "value": 0.03,
+            "args": {"chance": 0.001, "threshold": 0.01, "p_value": 0.005},
+        }
     ]
     assert "**The geometry changed: RDM drift is 0.03" in body
     assert "\n- Only the canary rows are checked" in body

@@ -68,7 +68,7 @@ FIXED: dict[str, Any] = {
         **{"names": NAMES, "shapes": ((9, 2), (9, 3)), "scores": _pairs()},
         **{"symmetric": {_measure(): True}, "self_values": {_measure(): 1.0}},
     },
-    "Score": lambda: {"closer": "higher", "value": 0.5, "low": 0.0, "high": math.inf},
+    "Score": lambda: {"closer": "higher", "value": 0.5, "possible_low": 0.0, "possible_high": math.inf},
     "SessionTable": lambda: {"scores": ("a name",), "excluded": (("s", "", "few trials"),)},
     "SeveralWithinClasses": lambda: {"comparisons": (sample(results.WithinClasses),)},
     "Steerability": lambda: {

@@ -32,6 +32,20 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return ax
 
 
+def sequence_of_colours(n: int) -> tuple[str, ...]:
+    """Return colours from dark to light for things in an order, such as layers.
+
+    Examples
+    --------
+    >>> sequence_of_colours(2)
+    ('#440154', '#7ad151')
+    """
+    colours = require("matplotlib", "plot", "plots need matplotlib").colormaps["viridis"]
+    to_hex = require("matplotlib.colors", "plot").to_hex
+    # The lightest yellow is hard to see on paper.
+    return tuple(to_hex(colours(0.8 * place / max(1, n - 1))) for place in range(n))
+
+
 def shorten(name: object, most: int = 32) -> str:
     """Return a shortened name, as matplotlib prints it.
 

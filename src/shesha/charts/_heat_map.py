@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,8 @@ def heat_map(
     *,
     title: str = "",
     closer: str = "higher",
-    limits: tuple[float, float] | None = None,
+    framed: Iterable[tuple[int, int]] = (),
+    limits: tuple[float | None, float | None] = (None, None),
     cmap: str = "viridis",
     annotate: bool | None = None,
     size: tuple[float, float] | None = None,
@@ -48,8 +49,10 @@ def heat_map(
         What is shown.
     closer : {'higher', 'lower'}
         Which values are dark.
-    limits : (low, high), optional
-        Values of the ends of the colours, so that pictures can be compared; default: the smallest and the largest.
+    framed : iterable of (row, column)
+        Cells with a frame.
+    limits : (low, high)
+        Values of the ends of the colours, so that pictures can be compared; None: the smallest and the largest.
     cmap : str
         Name of a colour map of matplotlib that runs from dark to light.
     annotate : bool, optional
@@ -65,21 +68,23 @@ def heat_map(
     """
     cells = np.asarray(values, dtype=float)
     n_rows, n_columns = cells.shape
-    own = ax is None
+    is_new = ax is None
     ax = axes_or_new(ax, size or _figure_size(list(map(shorten, rows)), n_columns))
-    low, high = limits or _ends(cells)
+    low, high = (own if given is None else given for own, given in zip(_ends(cells), limits, strict=True))
     image = ax.imshow(cells, cmap=f"{cmap}_r" if closer == "higher" else cmap, vmin=low, vmax=high)
     ax.figure.colorbar(image, ax=ax, shrink=0.8)
     _name(ax, list(map(shorten, rows)), list(map(shorten, columns)))
-    ax.set_title(literal(fill(title, max(20, round(7 * n_columns)))), fontsize="medium")
+    ax.set_title(literal(fill(title, max(28, round(7 * n_columns)))), fontsize="medium")
     figure = ax.get_figure(root=True)
-    if own and figure is not None:
+    if is_new and figure is not None:
         # The layout decides how large cells are.
         figure.draw_without_rendering()
     font = _largest_font(ax, cells.shape)
     fits = font >= _SMALLEST_FONT and max(n_rows, n_columns) <= _WRITTEN
     if fits if annotate is None else annotate:
         _write(ax, cells, image, max(font, 3.0))
+    for row, column in framed:
+        frame_cell(ax, row, column)
     return ax
 
 

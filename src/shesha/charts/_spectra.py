@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.charts._axes import PALETTE, axes_or_new, literal
+from shesha.charts._axes import PALETTE, axes_or_new, literal, sequence_of_colours
 from shesha.charts._curves import DASHES
 from shesha.support.types import Vector
 
@@ -18,13 +18,15 @@ _LEAST = 1e-12
 """Smallest drawn share; smaller ones are rounding errors."""
 
 
-def spectra(shares: Mapping[str, Vector], *, ax: Axes | None = None) -> Axes:
+def spectra(shares: Mapping[str, Vector], *, ordered: bool = False, ax: Axes | None = None) -> Axes:
     """Draw shares of variance against the number of the direction, both logarithmic.
 
     Parameters
     ----------
     shares : mapping of str to array of shape (n_directions,)
         Largest first, adding up to 1.
+    ordered : bool
+        Whether they are in an order, as layers are: colours then run from dark to light.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -33,10 +35,13 @@ def spectra(shares: Mapping[str, Vector], *, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     ax = axes_or_new(ax, (4.8, 3.4))
+    ordered_colours = sequence_of_colours(len(shares)) if ordered else ()
     for place, (name, own) in enumerate(shares.items()):
         seen = np.asarray(own, dtype=float)
         seen = seen[seen > _LEAST]
         colour, dashes = PALETTE[place % len(PALETTE)], DASHES[place % len(DASHES)]
+        if ordered:
+            colour, dashes = ordered_colours[place], "-"
         ax.plot(np.arange(1, len(seen) + 1), seen, label=literal(name), color=colour, linestyle=dashes)
     ax.set(xscale="log", yscale="log", xlabel="direction, largest first", ylabel="share of the variance")
     ax.spines[["top", "right"]].set_visible(False)

@@ -109,7 +109,10 @@ class Outputs:
         plot, card = self.plot, self.card
         numbers = found.to_dict() if content is None else content
         text = str(found) if report is None else report
-        shown = text if brief else "\n\n".join(filter(None, [text, as_text(sentence_sections(found))]))
+        whole = not (brief or getattr(found, "interrupted", False))
+        shown = "
+
+".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""]))
         # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
             *([] if str(self.json) == "-" else printed(shown)),

@@ -100,7 +100,11 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
     told: set[str] = set()
     for one in scores:
         score = one.score
-        far, best = (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
+        far, best = (
+            (score.possible_low, score.possible_high)
+            if score.closer == "higher"
+            else (score.possible_high, score.possible_low)
+        )
         if score.measure not in told and saturated_measures({score.measure: (score.null_mean, far, best)}):
             told.add(score.measure)
             warn(

@@ -20,7 +20,7 @@ from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.nulls.summary import best_value, summarise
 from shesha.results import BesideNull, PairScore, Score
-from shesha.support.seeds import spawn
+from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import View
@@ -59,9 +59,11 @@ class Evidence:
         design: Design | Exchange | None = None,
         permutations: ArrayLike | None = None,
     ) -> Evidence:
-        """Draw permutations and subsets from one seed."""
+        """Draw both from one seed."""
+        # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
+        own = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
-            n, n_permutations, alpha, design=design, permutations=permutations, seed=spawn(seed, _PERMUTING)
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=own
         )
         found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
         return replace(cls.draw_subsets(found, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged)
@@ -125,7 +127,7 @@ class Evidence:
         if known.std() < _FLAT * abs(known.mean() - score.value):
             return add_note(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
         n, clustered = self.n_clusters or self.n_rows, self.n_clusters is not None
-        bounds = score.low, score.high
+        bounds = score.possible_low, score.possible_high
         low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
         if estimates is not None and high - low > estimates[1] - estimates[0]:
             wide = f"it would be wider ({high - low:.3g}) than the range of what the value estimates"

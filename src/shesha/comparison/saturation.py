@@ -40,4 +40,8 @@ def _null_level(score: Score) -> float:
 
 
 def _worst_and_best(score: Score) -> tuple[float, float]:
-    return (score.low, score.high) if score.closer == "higher" else (score.high, score.low)
+    return (
+        (score.possible_low, score.possible_high)
+        if score.closer == "higher"
+        else (score.possible_high, score.possible_low)
+    )

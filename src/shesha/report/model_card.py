@@ -22,7 +22,9 @@ class Metric:
     low: float = float("nan")
     high: float = float("nan")
     chance: float = float("nan")
-    """Chance threshold."""
+    """What chance gives on average."""
+    threshold: float = float("nan")
+    """What chance rarely passes."""
     p_value: float = float("nan")
 
 
@@ -84,7 +86,7 @@ def _head(metrics: Sequence[Metric], data: str) -> Iterator[str]:
 
 
 def _metric(one: Metric) -> str:
-    beside = {name: getattr(one, name) for name in ("low", "high", "chance", "p_value")}
+    beside = {name: getattr(one, name) for name in ("low", "high", "chance", "threshold", "p_value")}
     args = {name: _six(value) for name, value in beside.items() if isfinite(value)}
     return json.dumps({"type": one.name, "value": _six(one.value), **({"args": args} if args else {})})
 

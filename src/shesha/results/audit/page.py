@@ -53,7 +53,9 @@ def audit_metrics(audit: Audit) -> list[Metric]:
         score, chance = one.ranking_score, one.chance
         if score is None:
             continue
-        beside = {} if chance is None else {"chance": chance.threshold, "p_value": chance.p_value}
+        beside = (
+            {} if chance is None else {"chance": chance.level, "threshold": chance.threshold, "p_value": chance.p_value}
+        )
         metrics.append(Metric(one.name, _ranking_name(audit), score.value, score.low, score.high, **beside))
     return metrics
 

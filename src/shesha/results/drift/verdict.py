@@ -156,7 +156,8 @@ class DriftVerdict(Result):
                 f"{one.measure} since the reference",
                 one.drift,
                 one.low,
-                chance=one.threshold,
+                chance=one.unchanged,
+                threshold=one.threshold,
                 p_value=one.p_value,
             )
             for one in self.scores

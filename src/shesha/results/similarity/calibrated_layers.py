@@ -83,16 +83,34 @@ class CalibratedLayers(BesideNull):
 
     @draws_axes
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the grid as a heat map with the closest pair framed."""
-        from shesha.charts import frame_cell, heat_map
+        """Draw the grid as a heat map; pairs above chance, corrected for their number, are framed."""
+        from shesha.charts import heat_map
 
-        title = (
-            f"{self.measure}: {self.aggregate} {self.observed:.3g}, calibrated {self.score:.3g}, p = {self.p_value:.2g}"
-        )
         grid = self.matrix().to_numpy(dtype=float)
-        ax = heat_map(grid, self.rows, self.columns, title=title, closer=self.closer, ax=ax)
-        frame_cell(ax, self.rows.index(self.best[0]), self.columns.index(self.best[1]))
-        return ax
+        framed = self.framed_cells
+        return heat_map(
+            grid, self.rows, self.columns, title=self.picture_title, closer=self.closer, framed=framed, ax=ax
+        )
+
+    @property
+    def picture_title(self) -> str:
+        """What a picture of the grid is called."""
+        score = f"calibrated {self.score:.3g}, p = {self.p_value:.2g}"
+        return f"{self.measure}: {self.aggregate} {self.observed:.3g}, {score}"
+
+    @property
+    def framed_cells(self) -> tuple[tuple[int, int], ...]:
+        """Rows and columns of the pairs above chance, corrected for the number of pairs (Benjamini and Hochberg).
+
+        Where none is, or draws are too few for any to be, the closest pair alone.
+        """
+        from scipy.stats import false_discovery_control
+
+        cells = [(i, j) for i, line in enumerate(self.entry_p_values) for j, p in enumerate(line) if p == p]
+        p_values = [self.entry_p_values[i][j] for i, j in cells]
+        corrected = false_discovery_control(p_values).tolist() if cells else []
+        found = tuple(cell for cell, p in zip(cells, corrected, strict=True) if reaches_level(p, self.alpha))
+        return found or ((self.rows.index(self.best[0]), self.columns.index(self.best[1])),)
 
     def _page(self) -> Page:
         from shesha.results.similarity.layer_pages import calibrated_layers_page
@@ -102,7 +120,8 @@ class CalibratedLayers(BesideNull):
     def _metrics(self, model: str) -> list[Metric]:
         # Layers have names of their own; whose they are the grid does not know.
         what = f"{self.aggregate} {self.measure} over {len(self.rows)} x {len(self.columns)} layers"
-        return [Metric(model, what, self.observed, chance=self.threshold, p_value=self.p_value)]
+        null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
+        return [Metric(model, what, self.observed, **null)]
 
     def __str__(self) -> str:
         """Print the aggregate, its chance level, the closest pair and the grid."""

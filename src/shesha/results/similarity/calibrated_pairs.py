@@ -62,6 +62,7 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
             one.value,
             one.interval_low,
             one.interval_high,
+            one.null_mean,
             one.threshold,
             one.deciding_p_value,
         )

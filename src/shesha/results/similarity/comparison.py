@@ -32,9 +32,9 @@ class Score(BesideNull, BesideRepeats):
     """NaN, with a reason, if it cannot be computed."""
     closer: str
     """Whether 'higher' or 'lower' values mean more similar."""
-    low: float
+    possible_low: float
     """Smallest possible value."""
-    high: float
+    possible_high: float
     """Largest possible value."""
     seconds: float = 0.0
     """Time for the comparison, with a share of the time for common views."""
@@ -86,7 +86,8 @@ class Score(BesideNull, BesideRepeats):
         """Print the value and its direction."""
         if not self.has_value:
             return f"{self.measure}: not estimable ({self.reason})"
-        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {format_range(self.low, self.high)})"
+        possible = format_range(self.possible_low, self.possible_high)
+        return f"{self.measure}: {self.value:.4g} ({self.closer} is closer, {possible})"
 
 
 def format_range(low: float, high: float) -> str:
@@ -226,7 +227,8 @@ def _table(scores: list[Score]) -> list[str]:
     def cells(one: Score) -> str:
         chance = f"{_format_known(one.expected + 0.0, '#.4g'):>{len(_BY_CHANCE)}}  " * known
         return (
-            f"{one.value:>#10.4g}  {chance}{one.closer:<9}  {format_range(one.low, one.high):<14}  {one.seconds:>7.3f}"
+            f"{one.value:>#10.4g}  {chance}{one.closer:<9}  "
+            f"{format_range(one.possible_low, one.possible_high):<14}  {one.seconds:>7.3f}"
         )
 
     return _family_lines(scores, head, cells)

@@ -95,6 +95,7 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
             one.value,
             one.interval_low,
             one.interval_high,
+            one.null_mean,
             one.threshold,
             one.deciding_p_value,
         )
@@ -177,8 +178,8 @@ def _format_p_value(p_value: float) -> str:
 
 
 def _strip(score: Score) -> Strip | None:
-    """Draw values between 0 and 1; other measures have separate scales."""
-    if not (score.low >= -1 and score.high <= 1 and score.closer == "higher"):
+    """Draw what lies between 0 and 1; other measures have scales of their own."""
+    if not (score.possible_low >= -1 and score.possible_high <= 1 and score.closer == "higher"):
         return None
     return Strip(score.value, score.interval_low, score.interval_high, score.threshold)
 

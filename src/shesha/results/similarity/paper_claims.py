@@ -63,7 +63,8 @@ def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
 @claim.register
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
-    told = say.listed([_score(one, result.folds) for one in recommended_first(result.scores)], "more measures")
+    known = [one for one in recommended_first(result.scores) if one.has_value]
+    told = say.listed([_score(one, result.folds) for one in known], "more measures") or "no measure has a value"
     rows = f"{result.shapes[0][0]:,} rows"
     return f"Similarity of {result.first} and {result.second} over {rows}: {told}{design}"
 
@@ -76,8 +77,6 @@ def recommended_first(scores: tuple[Score, ...]) -> list[Score]:
 
 
 def _score(one: Score, folds: int | None = None) -> str:
-    if not one.has_value:
-        return f"{with_source(one.measure)} not estimable"
     p = one.deciding_p_value
     corrected = "corrected " if one.corrected_p_value == one.corrected_p_value else ""
     chance = f", chance {say.format_number(one.null_mean)}, {corrected}p = {say.format_p(p)}" if p == p else ""

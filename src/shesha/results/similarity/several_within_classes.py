@@ -68,19 +68,21 @@ class SeveralWithinClasses(Result):
     @draws_axes
     def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the calibrated score of each class and representation, framed above chance, by one measure."""
-        from shesha.charts import frame_cell, heat_map
+        from shesha.charts import heat_map
 
         whole = self.comparisons[0].whole
         chosen = whole.scores[0].measure if measure is None else whole[measure].measure
         scores = [[one[name][chosen].score if name in one.classes else np.nan for one in self] for name in self.classes]
         others = [one.second for one in self]
         title = f"{chosen} with {self.reference}, calibrated"
-        ax = heat_map(np.array(scores, dtype=float), list(self.classes), others, title=title, limits=(0.0, 1.0), ax=ax)
-        for column, one in enumerate(self):
-            for row, name in enumerate(self.classes):
-                if name in one.classes and one.is_above(chosen, name):
-                    frame_cell(ax, row, column)
-        return ax
+        framed = [
+            (row, column)
+            for column, one in enumerate(self)
+            for row, name in enumerate(self.classes)
+            if name in one.classes and one.is_above(chosen, name)
+        ]
+        values, names = np.array(scores, dtype=float), list(self.classes)
+        return heat_map(values, names, others, title=title, framed=framed, limits=(0.0, 1.0), ax=ax)
 
     def _page(self) -> Page:
         from shesha.results.similarity.within_classes_page import several_within_classes_page

@@ -11,29 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha.charts import curves, frame_cell, heat_map, leaf_order, similarity_map
+from shesha.charts import curves, similarity_map
 from shesha.charts import spectra as _spectra
 from shesha.inputs import validation as check
-from shesha.results import Audit, CalibratedLayers, CoherenceTable, DriftPath, OverTime, PairwiseComparison
+from shesha.plot.heat_maps import full_name
+from shesha.results import Audit, CoherenceTable, DriftPath, PairwiseComparison
 from shesha.results.null_summary import BesideNull
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-__all__ = [
-    "coherence",
-    "drift",
-    "layer_grid",
-    "null",
-    "ranks",
-    "representations",
-    "similarity",
-    "spectra",
-    "stability",
-    "times",
-]
 
 
 def stability(audit: Audit, ax: Axes | None = None) -> Axes:
@@ -54,53 +42,6 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
     return audit.plot(ax=ax)
 
 
-def similarity(
-    pairs: PairwiseComparison,
-    measure: str,
-    *,
-    cluster: bool = False,
-    p_values: Mapping[tuple[str, str], float] | None = None,
-    level: float = 0.05,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw a heat map of all pairs, with frames around those above chance.
-
-    Parameters
-    ----------
-    pairs : PairwiseComparison
-        As `shesha.compare_all` or `shesha.compare` of several returns it.
-    measure : str
-        One of those that were compared.
-    cluster : bool
-        Put similar ones next to each other (average linkage); asymmetric measures count as their mean.
-    p_values : mapping of (str, str) to float, optional
-        By pair of names, as `shesha.calibrate` gives one each.
-    level : float
-        Of significance, after Benjamini and Hochberg's correction for the number of pairs.
-    ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
-    check.boolean(cluster, "cluster")
-    table = pairs.matrix(measure)
-    name = _full_name(pairs, measure)
-    closer = next(pair.score.closer for pair in pairs.scores if pair.score.measure == name)
-    names = [str(name) for name in table.index]
-    order = [names[place] for place in leaf_order(table.to_numpy(dtype=float), closer)] if cluster else names
-    values = table.loc[order, order].to_numpy(dtype=float)
-    ax = heat_map(values, order, order, title=f"{name} ({closer} is closer)", closer=closer, ax=ax)
-    place = {one: number for number, one in enumerate(order)}
-    for first, second in _significant_pairs({} if p_values is None else p_values, place, level):
-        frame_cell(ax, place[first], place[second])
-        if pairs.symmetric[name]:
-            frame_cell(ax, place[second], place[first])
-    return ax
-
-
 def null(found: BesideNull, ax: Axes | None = None) -> Axes:
     """Draw the null distribution with the value and the threshold.
 
@@ -116,23 +57,6 @@ def null(found: BesideNull, ax: Axes | None = None) -> Axes:
     """
     drawn: Any = kinds.instance(found, BesideNull, "found", "a result with its null distribution")
     return drawn.plot(ax=ax)  # type: ignore[no-any-return]
-
-
-def layer_grid(found: CalibratedLayers, ax: Axes | None = None) -> Axes:
-    """Draw every layer of one model against every layer of another, with a frame around the closest pair.
-
-    Parameters
-    ----------
-    found : CalibratedLayers
-    ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    kinds.instance(found, CalibratedLayers, "found", "a CalibratedLayers")
-    return found.plot(ax=ax)
 
 
 def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = None, ax: Axes | None = None) -> Axes:
@@ -223,18 +147,20 @@ def representations(
     kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
     placed = pairs.embed(measure)
     explained = float(placed.attrs["explained"])
-    title = _full_name(pairs, measure)
+    title = full_name(pairs, measure)
     return similarity_map(
         placed.to_numpy(dtype=float), list(placed.index), explained=explained, groups=groups, title=title, ax=ax
     )
 
 
-def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
-    """Draw the distribution of variance over the directions of each representation.
+def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, ordered: bool = False) -> Axes:
+    """Draw how the variance of representations is shared out among their directions.
 
     Parameters
     ----------
     representations : mapping of str to array of shape (n_rows, n_features)
+    ordered : bool
+        Whether they are in an order, as layers are: colours then run from dark to light.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -246,47 +172,10 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None) -> Axes:
 
     kinds.mapping(representations, "representations")
     return _spectra(
-        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()}, ax=ax
+        {name: Variances.build(Representation.build(X)).shares for name, X in representations.items()},
+        ordered=check.boolean(ordered, "ordered"),
+        ax=ax,
     )
-
-
-def times(found: OverTime, ax: Axes | None = None) -> Axes:
-    """Draw the agreement of geometries between all times, with frames around values above chance.
-
-    Parameters
-    ----------
-    found : OverTime
-        As `shesha.neuro.over_time` returns it.
-    ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    kinds.instance(found, OverTime, "found", "an OverTime")
-    return found.plot(ax=ax)
-
-
-def _full_name(pairs: PairwiseComparison, measure: str) -> str:
-    """Return the name under which a measure was compared."""
-    from shesha.results.similarity.comparison import plain_name
-
-    return next((name for name in pairs.measures if plain_name(name) == plain_name(measure)), measure)
-
-
-def _significant_pairs(
-    p_values: Mapping[tuple[str, str], float], known: Mapping[str, int], level: float
-) -> list[tuple[str, str]]:
-    """Return the pairs whose corrected p-values reach a level; NaN means no test."""
-    from shesha.nulls import benjamini_hochberg
-
-    if strange := [name for pair in kinds.mapping(p_values, "p_values") for name in pair if name not in known]:
-        raise ValueError(f"p_values must name representations that were compared, got {strange[0]!r}")
-    tested = {pair: p for pair, p in p_values.items() if p == p}
-    if not tested:
-        return []
-    return [pair for pair, p in zip(tested, benjamini_hochberg(list(tested.values())), strict=True) if p <= level]
 
 
 def _primary_score(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:

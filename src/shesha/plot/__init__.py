@@ -1,0 +1,23 @@
+"""Pictures of results, one function per question; each takes and returns matplotlib Axes.
+
+    ax = shesha.plot.stability(shesha.audit(layers))
+    shesha.plot.representations(shesha.compare_all(models, "CKA"), "CKA", ax=ax2)
+
+One quiet style, told apart by shape and shade as well as by colour. Needs the extra `plot`.
+"""
+
+from shesha.plot.heat_maps import layer_grid, similarity, times
+from shesha.plot.pictures import coherence, drift, null, ranks, representations, spectra, stability
+
+__all__ = [
+    "coherence",
+    "drift",
+    "layer_grid",
+    "null",
+    "ranks",
+    "representations",
+    "similarity",
+    "spectra",
+    "stability",
+    "times",
+]
