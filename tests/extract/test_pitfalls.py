@@ -240,7 +240,7 @@ def test_a_first_token_that_rules_the_mean_is_told(side):
     rows = [list(np.random.default_rng(n).integers(0, 20, n)) for n in (1, 2, 3, 9, 7, 5)]
     model, given = Sinking(60.0), left_and_right(None, rows)[side]
     given.pop("position_ids")
-    with pytest.warns(PoolingWarning, match=r"in deep: the first is \d\d times as long .* in deep, .* pool='later'"):
+    with pytest.warns(PoolingWarning, match=r"in deep: the first is \d\d times as long .* in deep\. .* pool='later'"):
         activations(model, given, ["early", "deep"], batch_size=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

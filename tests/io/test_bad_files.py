@@ -108,7 +108,7 @@ KINDS = {".npy": "a .npy file", ".npz": "a zip archive", ".parquet": "a .parquet
 )
 def test_files_with_the_wrong_ending(tmp_path, true, ending):
     path = written(tmp_path, true).rename(tmp_path / f"m{ending}")
-    with pytest.raises(files.UnreadableFileError, match=rf"a whole {ending} file, .* it begins like {KINDS[true]}"):
+    with pytest.raises(files.UnreadableFileError, match=rf"a complete {ending} file, .* it begins like {KINDS[true]}"):
         files.read(path)
 
 

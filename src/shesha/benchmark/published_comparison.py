@@ -1,4 +1,4 @@
-"""Comparison with published results, which can also stand in for measures that were not run."""
+"""Comparison with published results, which can also replace measures that were not run."""
 
 from __future__ import annotations
 

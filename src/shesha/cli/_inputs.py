@@ -47,7 +47,7 @@ def read_representations(
     What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
     Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
 
-    How arrays of three dimensions were read is said, so whatever takes the result need not guess again: it gets
+    Reports how arrays of three dimensions were read, so that functions need not guess again: they get
     ``layer_axis=None``.
     """
     from shesha.comparison.index import too_narrow

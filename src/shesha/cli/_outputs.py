@@ -86,7 +86,7 @@ class Outputs:
         found : Result
             What was found; its page, card and plain values are asked for where they are wanted.
         files : sequence of Path
-            What it was found in, of which fingerprints are told.
+            Inputs, whose fingerprints are reported.
         report, content : optional
             What is printed and kept instead of the result's own text and values.
         picture : callable, optional
@@ -110,9 +110,7 @@ class Outputs:
         numbers = found.to_dict() if content is None else content
         text = str(found) if report is None else report
         whole = not (brief or getattr(found, "interrupted", False))
-        shown = "
-
-".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""]))
+        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""]))
         # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
             *([] if str(self.json) == "-" else printed(shown)),
@@ -215,7 +213,7 @@ def require_page(path: Path | None, option: str = "--html") -> None:
 def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | None, files: Sequence[Path]) -> None:
     """Write a page with the command and the fingerprints of its files, if requested.
 
-    `page` takes what else to tell of what was run; it is asked for nothing where no page is.
+    `page` takes further information about the run; it is called only if there is a page.
     """
     if path is None or page is None:
         return
@@ -227,7 +225,7 @@ def save_page(path: Path | None, page: Callable[[Mapping[str, str]], Page] | Non
 def save_card(path: Path | None, card: Callable[..., str], files: Sequence[Path], data: str, model: str = "") -> None:
     """Write a card, if requested; print a note if there is no number for it.
 
-    `card` takes the name of the data, that of the model, and what else to tell of what was run.
+    `card` takes the names of the data and of the model, and further information about the run.
     """
     if path is None:
         return

@@ -14,7 +14,7 @@ from shesha.support.types import Index, Mask, Matrix, Vector
 _ENTRIES = 1 << 24
 """Maximum number of stored entries; if the controls have more, evenly spaced ones are stored."""
 _HELD = 4096
-"""Minimum number of stored rows, if there are as many."""
+"""Minimum number of stored rows, if there are enough."""
 _SPANNED = 2048
 """Minimum with more features than rows, where coordinates in the span of the rows replace the features."""
 

@@ -27,7 +27,7 @@ def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence:
     told : Evidence
     drawn : Fakes
     alpha, confidence : float
-        Level of the thresholds, and of the intervals.
+        Level of the thresholds, and confidence of the intervals.
     """
     margins = [_margin(one, told.degrees, confidence) for one in (told.mean_cosine_error, told.pairwise_error)]
     result = [

@@ -13,7 +13,7 @@ from shesha.support.types import Index, Matrix, Vector
 _MOST = 0.5
 """Share of the distances above which a few coordinates are reported."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Number of features above which half of the distances is much, and the share that is much for fewer."""
+"""Number of features above which half of the distances is a large share, and the large share for fewer features."""
 _FEW = 0.02
 """Share of the features that counts as few."""
 _ROGUE, _APART = 3, 2.0

@@ -43,8 +43,8 @@ class FirstTokens:
         warn(
             f"pool='mean' averages tokens of very different length in {named}: the first is {ruled[longest]:.0f} "
             "times as long "
-            f"as the others in {longest}, an attention sink that hardly depends on the input, so rows are mostly "
-            "this token divided by the number of tokens; use pool='later', which leaves it out, or pool='last', "
+            f"as the others in {longest}. It is an attention sink that hardly depends on the input, so rows are mostly "
+            "this token divided by the number of tokens. Use pool='later', which leaves it out, or pool='last', "
             "which takes the last token",
             PoolingWarning,
         )

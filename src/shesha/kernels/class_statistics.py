@@ -16,9 +16,9 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 _ROWS = 2048
 """Rows whose distances to the class means of all resamples are computed together."""
 _SQUARES = 1e-100, 1e100
-"""Deviations between these have squares within range."""
+"""Range of deviations whose squares do not overflow or underflow."""
 _CACHED = 1 << 16
-"""Numbers of a stretch of rows that are read once. Fixed: sums are taken stretch by stretch."""
+"""Numbers of a stretch of rows that are read once. Fixed, because sums are computed stretch by stretch."""
 _FAR_FROM_MEAN = 1e-3
 """Smallest ratio of the squares about the mean to those about the first row that keeps enough digits."""
 _FEW_DIGITS = 1e-9

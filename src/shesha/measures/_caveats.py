@@ -13,8 +13,8 @@ SUPERPOSITION = (
     "features with shesha.match_units."
 )
 SYMMETRIC_INPUTS = (
-    "Codes that serve a network equally well can have different distances where inputs have symmetries, such as "
-    "rotated images (arXiv 2605.21324): a low value or a drift does not imply a change of function."
+    "If inputs have symmetries, such as rotated images, equally good codes of a network can have different distances "
+    "(arXiv 2605.21324). A low value or a drift then does not imply a change of function."
 )
 TEXT_LENGTH = (
     "Cosine similarity of mean-pooled tokens follows the length of texts (arXiv 2605.07345): pass numbers of tokens as "

@@ -30,10 +30,9 @@ _ROTATIONS_AND_SCALE = ("orthogonal", "scaling", "translation")
     formula="||X'Y||^2 / (||X'X|| ||Y'Y||), columns centred; with a kernel <HKH, HLH> / (||HKH|| ||HLH||)",
     reference="Kornblith et al. 2019",
     caveats=(
-        "It is biased: with rows matched at random it is sqrt(r_X r_Y) / (n - 1) on average, r the participation "
-        "ratios; "
-        "about sqrt(p q / ((n + p)(n + q))) for p and q independent features of equal variance, near 1 for d >> n. "
-        "Calibrate it, or use unbiased CKA.",
+        "It is biased: with rows matched at random, it is sqrt(r_X r_Y) / (n - 1) on average, where r is the "
+        "participation ratio. For p and q independent features of equal variance, this is about "
+        "sqrt(p q / ((n + p)(n + q))), which is near 1 for d >> n. Calibrate it, or use unbiased CKA.",
         "A few directions of large variance dominate it.",
         FEW_UNITS,
         SUPERPOSITION.format(score=0.2),

@@ -32,9 +32,9 @@ def centroid_drift(
     """Cosine between the mean responses of the two halves of a session; a low value means drift.
 
     It depends on numbers of trials and neurons, so its chance level is the value for trials in random order; whatever
-    follows in time makes it lower, drift or states that last some trials. Held against circular shifts
-    (`null='shift'`) it must be lower than between other halves of the same session. The share of the drift that is a
-    change of rates alone, `session_drift` tells apart.
+    follows in time makes it lower, drift or states that last some trials. Held against circular shifts (`null='shift'`)
+    it must be lower than between other halves of the same session. `session_drift` separates the part of the drift that
+    is a change of rates alone.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def representations(
     measure : str
         One of those that were compared.
     groups : sequence of str, optional
-        One per representation (a family of models), told apart by colour and shape.
+        One per representation (a family of models), shown by colour and shape.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

@@ -1,7 +1,7 @@
 """Sections of a report and their parts, independent of the output format.
 
-Text and page show the same parts. A part that needs room or colour (a heat map, a picture) is on the page only, and
-what a terminal shows in another way stands beside it in `Either`.
+Text and page show the same parts. A part that needs room or colour (a heat map, a picture) is on the page only;
+`Either` also has the form for a terminal.
 """
 
 from __future__ import annotations

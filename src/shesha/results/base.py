@@ -132,7 +132,7 @@ class Result:
         path : path
             An existing file is replaced.
         about : mapping of str to str, optional
-            What else to tell of what was run: the data, the revision of a model.
+            Further information about the run: the data, the revision of a model.
 
         Returns
         -------

@@ -1,8 +1,8 @@
 """Arrays of other libraries (torch, CuPy, ...): device, transfers, and functions that differ.
 
-NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array that lies on a device has its
-work done there, whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the
-kernel whose place they take. What the standard lacks (the smallest of many, a way to the host) is here.
+NumPy comes first: its kernels work in blocks, in threads, in compiled code. An array on a device is processed there,
+whole arrays at a time, by functions of the array API standard; `elsewhere` names them beside the kernel whose place
+they take. What the standard lacks (the smallest of many, a way to the host) is here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ SUBSET_SEED = 2024
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images to train with and images to extract from."""
+    """Images for training, and images for the extraction of representations."""
 
     train: Images
     test: Images

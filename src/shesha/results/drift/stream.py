@@ -50,8 +50,8 @@ class StreamVerdict(Result):
         else:
             text = (
                 f"{self.state}: evidence of change 10^{self.log10_martingale:.1f} after {self.n_seen:,} new rows, "
-                f"highest 10^{self.log10_highest:.1f}, alarm at 10^{self.log10_threshold:.1f} (which unchanged rows "
-                f"ever reach with probability at most {self.alpha:g}); mean p {self.mean_p_value:.3f}"
+                f"highest 10^{self.log10_highest:.1f}, alarm at 10^{self.log10_threshold:.1f} (for unchanged rows, "
+                f"the probability of any alarm is at most {self.alpha:g}); mean p {self.mean_p_value:.3f}"
             )
         if self.alarm_since:
             text += f"; alarm since row {self.alarm_since:,}"

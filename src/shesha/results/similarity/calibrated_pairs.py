@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
 
 CALIBRATED_PAIRS_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the chance threshold and 1 at "
-    "the best value (without a best value, it is the excess). Corrected p allows for the number of pairs of "
+    "Chance is the mean value when rows are matched at random. Calibrated is 0 up to the chance threshold and 1 at "
+    "the best value; without a best value, it is the excess. Corrected p allows for the number of pairs of "
     "one measure, not for the number of measures."
 )
 _MOST_LINES = 60

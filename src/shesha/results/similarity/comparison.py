@@ -185,8 +185,8 @@ _NOTE = (
 
 
 _CALIBRATED_NOTE = (
-    "Chance is the mean value when rows are matched at random; calibrated is 0 up to the chance threshold and 1 at "
-    "the best value (without a best value, it is the excess). Many measures are many tests, so some p "
+    "Chance is the mean value when rows are matched at random. Calibrated is 0 up to the chance threshold and 1 at "
+    "the best value; without a best value, it is the excess. Many measures are many tests, so some p "
     "is often small by chance. Corrected p allows for their number: use it unless you chose one measure in advance. "
     "Measures that do not depend on the matching of rows have no such null."
 )

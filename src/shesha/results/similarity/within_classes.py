@@ -179,8 +179,8 @@ def _every_one_of(measures: Sequence[str]) -> str:
 
 _ALL = "all rows"
 WITHIN_NOTE = (
-    "Chance is the mean value when rows are matched at random within the class (and block); calibrated is 0 up to "
-    f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only: its value is high "
+    "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
+    f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only. Its value is high "
     "because classes differ, and its p concerns structure within classes."
 )
 

@@ -35,8 +35,8 @@ _BATCH = 10
 def estimate_split(request: Request) -> Evidence:
     """Estimate 'feature_split' or 'basis_averaged_split' on all pairs of rows or on a sample.
 
-    Beyond `DEFAULT_PAIRS` the error from sampling pairs is small beside those from rows and partitions, and all pairs
-    cost the square of the rows.
+    Beyond `DEFAULT_PAIRS` the error from sampling pairs is small compared with those from rows and partitions, and the
+    cost of all pairs grows with the square of the rows.
     """
     n = request.n_rows
     if uses_all_pairs(n, request.pairs) and exact_bytes(n, request.options["n_draws"]) <= memory_budget():

@@ -27,7 +27,7 @@ def conditional_requests(request: Request, keep: str | ArrayLike, blocks: ArrayL
 
     The scale of a row shows in several quantities, and which of them the halves share depends on the data: random
     scales about an offset show in the distance from the mean row, depth in the norm and in the number of features that
-    are not zero. What is stable beyond the scale is so beside the null of each.
+    are not zero. A score that is stable beyond the scale exceeds the null of each.
 
     Parameters
     ----------
