@@ -12,6 +12,7 @@ from shesha.auditing import _stored_runs
 from shesha.cli._option_names import name_options
 from shesha.report import as_text
 from shesha.results.audit.sections import sections
+from shesha.results.paper_sentences import sentence_sections
 
 QUICK = ("--bootstrap", "10", "--permutations", "19")
 
@@ -35,7 +36,11 @@ def expected(X, kinds):
 def test_a_directory_gives_the_report_of_its_arrays(invoke, folder, tmp_path, expected, options):
     kept = ("--store", tmp_path / "a.sqlite") if "--store" in options else options
     ended = invoke("audit", folder, "--labels", "kind", *QUICK, *kept, "--full")
-    assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(expected, words=name_options))}\n", "")
+    assert (ended.status, ended.out, ended.err) == (
+        0,
+        f"{as_text([*sections(expected, words=name_options), *sentence_sections(expected)])}\n",
+        "",
+    )
 
 
 def test_a_second_run_computes_nothing(invoke, folder, tmp_path, expected, strict_json, monkeypatch):
@@ -62,7 +67,10 @@ def test_a_file_that_cannot_be_read_is_left_out(invoke, folder, expected):
     (folder / "half.npy").write_bytes(b"\x93NUMPY")
     with pytest.warns(MeasureWarning) as told:
         ended = invoke("audit", folder, "--labels", f"{folder / 'step0.npz'}:kind", *QUICK, "--full")
-    assert (ended.status, ended.out) == (0, f"{as_text(sections(expected, words=name_options))}\n")
+    assert (ended.status, ended.out) == (
+        0,
+        f"{as_text([*sections(expected, words=name_options), *sentence_sections(expected)])}\n",
+    )
     assert "half.npy must be a complete .npy file" in str(told[0].message)
     assert str(told[1].message).startswith("skipped kind in 3 files")
 

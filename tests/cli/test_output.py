@@ -16,6 +16,7 @@ from shesha.cli._option_names import name_options
 from shesha.cli.audit import _UNORDERED, audit_command
 from shesha.report import as_text
 from shesha.results.audit.sections import sections
+from shesha.results.paper_sentences import sentence_sections
 
 MEANINGS = meanings()
 
@@ -42,7 +43,11 @@ def test_the_report_is_that_of_the_library(invoke, path, X, kinds):
         n_permutations=19,
     )
     unordered = replace(found, drift=None, drift_reason=_UNORDERED)
-    assert (ended.status, ended.out, ended.err) == (0, f"{as_text(sections(unordered, words=name_options))}\n", "")
+    assert (ended.status, ended.out, ended.err) == (
+        0,
+        f"{as_text([*sections(unordered, words=name_options), *sentence_sections(unordered)])}\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
