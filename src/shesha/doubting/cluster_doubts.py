@@ -96,12 +96,12 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
     (both, whole), *own = alike(first, second), alike(first, first), alike(second, second)
     left, totals = np.stack([lengths for lengths, _ in own]), np.array([total for _, total in own])
     # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
-    digits = (left > _DIGITS * totals[:, None]).all(axis=0)
+    digits = np.all(left > _DIGITS * totals[:, None], axis=0)
     found = both / np.sqrt(np.where(digits, left, 1.0).prod(axis=0))
     every = np.arange(len(first))
     each = [
         float(one) if precise else linear_cka(grams, np.delete(every, place))
-        for place, (one, precise) in enumerate(zip(found, digits, strict=True))
+        for place, (one, precise) in enumerate(zip(found, digits.tolist(), strict=True))
     ]
     return whole / float(np.sqrt(totals.prod())) if totals.all() else 0.0, each
 

@@ -123,7 +123,7 @@ class Subject:
                 apart = np.divide(part, unit, out=room[: len(part)])
                 apart -= middle
                 found.append(squared_lengths(apart))
-        return np.sqrt(np.concatenate(found))
+        return np.asarray(np.sqrt(np.concatenate(found)))
 
     @cached_property
     def checked(self) -> tuple[CheckedRows, ...]:
@@ -209,7 +209,7 @@ class Subject:
 
 
 def _largest(side: Rows) -> float:
-    return max(max(block.max(initial=0.0), -block.min(initial=0.0)) for _, block in side.blocks(_BLOCK))
+    return max(max(float(block.max(initial=0.0)), -float(block.min(initial=0.0))) for _, block in side.blocks(_BLOCK))
 
 
 def _n_far(lengths: Vector) -> int:
