@@ -64,6 +64,7 @@ RAGGED = [list(range(1 + row % 3)) for row in range(40)]
         lambda: shesha.estimate(X, n_bootstrap=3, n_draws=2).save(MASKED),
         lambda: shesha.drift.DriftMonitor(X).save(X),
         lambda: shesha.drift.DriftMonitor.load(3),
+        lambda: shesha.drift.DriftMonitor(X).save("new", keep_rows=np.arange(2)),
         lambda: shesha.cite(np.array(1)),
         lambda: shesha.measures.Groups([None, 1, 2]),
         lambda: shesha.measures.Groups([np.nan, 1, 2]),

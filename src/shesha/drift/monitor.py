@@ -232,6 +232,8 @@ class DriftMonitor:
             Replace another monitor; its history stays, and evidence restarts.
         """
         place, setting = kinds.path(folder, "folder"), self._setting
+        check.boolean(keep_rows, "keep_rows")
+        check.boolean(overwrite, "overwrite")
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}

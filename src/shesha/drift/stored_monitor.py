@@ -47,8 +47,12 @@ def _finite(values: Array) -> bool:
     return values.dtype.kind == "f" and bool(np.isfinite(values).all())
 
 
-def _number(low: float, high: float = inf, kind: type | tuple[type, ...] = (int, float)) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+def _number(low: float, high: float = inf, *, whole: bool = False) -> Callable[[Any], bool]:
+    def holds(value: Any) -> bool:
+        right = isinstance(value, int) if whole else isinstance(value, int | float)
+        return right and not isinstance(value, bool) and bool(low <= value <= high)
+
+    return holds
 
 
 def _texts(value: Any) -> bool:
@@ -59,12 +63,12 @@ _NULLS = ("null_drifts", "null_rows", "null_classes")
 _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "measures": (lambda value: _texts(value) and bool(value), "names of measures"),
     "classes": (_texts, "names of classes"),
-    "n_features": (_number(1, kind=int), "a whole number from 1 on"),
+    "n_features": (_number(1, whole=True), "a whole number from 1 on"),
     "precision": (_number(0, 1), "a number from 0 to 1"),
     "level": (_number(1e-15, 1), "a number above 0, up to 1"),
     "tolerance": (_number(0, 1e308), "a number from 0 on"),
-    "n_resamples": (_number(1, kind=int), "a whole number from 1 on"),
-    "seed": (_number(0, kind=int), "a whole number from 0 on"),
+    "n_resamples": (_number(1, whole=True), "a whole number from 1 on"),
+    "seed": (_number(0, whole=True), "a whole number from 0 on"),
     "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number from 2 on, or nothing"),
     "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "names and texts"),
 }

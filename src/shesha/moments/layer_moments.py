@@ -77,9 +77,9 @@ class LayerMoments:
         ValueError
             If names, widths or numbers of rows do not fit, or entries are not finite; then nothing is counted.
         """
-        names = tuple(
-            tuple(map(str, kinds.mapping(side, told))) for side, told in ((first, "first"), (second, "second"))
-        )
+        kinds.mapping(first, "first")
+        kinds.mapping(second, "second")
+        names = tuple(map(str, first)), tuple(map(str, second))
         if not all(names):
             raise ValueError("batches must hold at least one layer of each model, got none")
         if self._names is not None and names != self._names:

@@ -42,7 +42,8 @@ class Resampled:
 
     def without_resamples(self) -> Resampled:
         """Return the observed values alone."""
-        return replace(self, on_rows=tuple(replace(one, values=one.values[:0]) for one in self.on_rows))
+        first, second = (replace(one, values=one.values[:0]) for one in self.on_rows)
+        return replace(self, on_rows=(first, second))
 
     @property
     def n_resamples(self) -> int:
