@@ -101,6 +101,11 @@ class ParquetMatrix:
         first = self._group(0)
         self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
 
+    @property
+    def is_list(self) -> bool:
+        """Whether rows are lists in one column: other columns are then no features."""
+        return self._list is not None
+
     def __getitem__(self, rows: slice) -> Array:
         """Some rows, from as many row groups as they lie in."""
         start, stop, _ = rows.indices(self._starts[-1])
