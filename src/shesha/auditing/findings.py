@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.auditing.faults import find_faults
+from shesha.auditing.row_samples import RowSample
 from shesha.descriptors import Descriptor, descriptors
 from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
@@ -192,6 +194,7 @@ def _add_label_scores(
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}
+    scorer = _LabelScores(rows, np.delete(labels, bad) if not misfit else labels, settings)
     for variant in registered_variants().values():
         if not (variant.audited and variant.needs_labels):
             continue
@@ -199,12 +202,38 @@ def _add_label_scores(
             scores[variant.name] = _missing_estimate(variant.name, rows, misfit, settings)
             continue
         try:
-            scores[variant.name], chance = _score(variant, rows, np.delete(labels, bad), settings)
+            scores[variant.name], chance = scorer.score(variant)
             chances |= {} if chance is None else {variant.name: chance}
         except (TypeError, ValueError) as error:
             # One score may ask more of the labels than another (three classes, two rows in each), or need features.
             scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
     return replace(finding, supervised=scores, supervised_chances=chances)
+
+
+@dataclass
+class _LabelScores:
+    """Scores of rows and labels: of all rows, or of a sample of them where all do not fit the memory."""
+
+    rows: Rows | Rdm
+    labels: Any
+    settings: Settings
+
+    def score(self, variant: Variant) -> tuple[Estimate, Chance | None]:
+        """Compute one score with its chance level."""
+        try:
+            return _score(variant, self.rows, self.labels, self.settings)
+        except MemoryBudgetError:
+            if isinstance(self.rows, Rdm):
+                raise
+        estimate, chance = _score(
+            variant, self._sample.rows, self._sample.labels, replace(self.settings, exchange=self._sample.exchange)
+        )
+        return self._sample.describe(estimate), chance
+
+    @cached_property
+    def _sample(self) -> RowSample:
+        assert isinstance(self.rows, Rows)
+        return RowSample.draw(self.rows, self.labels, self.settings.exchange, self.settings.seed)
 
 
 def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli._mapped_copies import map_large_files
 from shesha.cli._option_names import name_options
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def audit_command(
     else:
         as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _inputs.hold_directories(files)
         read = _as_needed if as_needed else _read_all
-        representations = read(files, key, inside, rdm, layer_axis, by_position)
+        found_in = files if as_needed or rdm else map_large_files(context, files, key, inside)
+        representations = read(found_in, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
             value if _is_given(context, name) else _QUICK

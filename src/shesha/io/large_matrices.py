@@ -101,6 +101,11 @@ class ParquetMatrix:
         first = self._group(0)
         self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
 
+    @property
+    def is_list(self) -> bool:
+        """Whether rows are lists in one column: other columns are then no features."""
+        return self._list is not None
+
     def __getitem__(self, rows: slice) -> Array:
         """Return some rows from their row groups."""
         start, stop, _ = rows.indices(self._starts[-1])

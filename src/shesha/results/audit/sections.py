@@ -91,7 +91,10 @@ def notes(audit: Audit) -> Section | None:
     for one in audit.representations:
         for found in (*one.scores.values(), *one.supervised.values()):
             dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
-            for text in (*found.warnings, *dropped):
+            sampled = (
+                [f"sampling pairs adds a standard error of {found.pair_error:.1g}"] if found.pair_error > 0 else []
+            )
+            for text in (*found.warnings, *sampled, *dropped):
                 told.setdefault(text, []).append(f"{one.name}, {found.variant}")
     own = [f"{'; '.join(where)}: {text}" for text, where in told.items()]
     parts = tuple(Text(text) for text in (*_general(audit), *own))

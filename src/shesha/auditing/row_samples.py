@@ -1,0 +1,47 @@
+"""Random rows that stand for all where a score needs rows in memory that do not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shesha.nulls.exchange import Exchange
+from shesha.results import Estimate
+from shesha.support import memory as memory
+from shesha.support.seeds import spawn
+from shesha.support.types import Array, Seed
+from shesha.views import Rows
+
+_PURPOSE = 7
+"""Of the stream of random numbers, so that other draws stay as they are."""
+_SHARE = 64
+"""Bytes of the budget for each number of a sampled row: rows, their distances from classes, and resamples."""
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """Some rows with their labels and their design."""
+
+    rows: Rows
+    labels: Array
+    exchange: Exchange | None
+    note: str
+
+    @classmethod
+    def draw(cls, rows: Rows, labels: Array, exchange: Exchange | None, seed: Seed) -> RowSample:
+        """Draw as many rows as fit the memory, without repetition, in their order."""
+        n, d = rows.shape
+        size = min(n, max(4, memory.memory_budget() // (_SHARE * d)))
+        chosen = np.sort(spawn(seed, _PURPOSE).choice(n, size, replace=False))
+        return cls(
+            rows.take(chosen),
+            labels[chosen],
+            None if exchange is None else exchange.take(chosen),
+            f"{size:,} of {n:,} rows, drawn at random, were used, since all do not fit the memory budget: value, "
+            "interval and chance level are those of so many rows, and the interval covers the error of the sample",
+        )
+
+    def describe(self, estimate: Estimate) -> Estimate:
+        """Say on an estimate what was sampled."""
+        return replace(estimate, warnings=(*estimate.warnings, self.note))
