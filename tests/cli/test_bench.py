@@ -290,7 +290,7 @@ def test_ranks_of_few_tests_say_what_they_do_not_know(invoke, monkeypatch):
 def test_the_help_of_run_names_the_data_sets_and_where_they_are_looked_for(invoke, suite):
     told = " ".join(invoke("bench", "run", "--help").out.split())
     names = ", ".join(dict.fromkeys(task.dataset for task in suites.suite(suite).tasks))
-    assert f"{suite} has {names}" in told
+    assert f"{suite}: {names}" in told
     assert "SHESHA_DATA" in told
 
 
