@@ -319,7 +319,7 @@ def test_a_page_alone_can_be_reported(store, invoke, invoke_main, tmp_path):
 def test_the_help_of_run_names_the_data_sets_and_where_they_are_looked_for(invoke, suite):
     told = " ".join(invoke("bench", "run", "--help").out.split())
     names = ", ".join(dict.fromkeys(task.dataset for task in suites.suite(suite).tasks))
-    assert f"{suite} has {names}" in told
+    assert f"{suite}: {names}" in told
     assert "SHESHA_DATA" in told
 
 

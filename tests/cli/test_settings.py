@@ -54,7 +54,7 @@ def test_values_reach_every_command_that_has_the_option_and_tables_win(tmp_path)
         ("[audit]\nseed = [1]", r"audit\.seed must be one value, got \[1\]"),
         ("version = true", r"version must be an option"),
         ("seed = ", r"shesha\.toml must be TOML, got "),
-        ("seed = " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
+        ("seed = " + "[" * 5_000 + "]" * 5_000, "got deeper nesting"),
     ],
 )
 def test_what_the_command_line_could_not_say_is_refused(text, message, tmp_path):
