@@ -37,6 +37,7 @@ TOLERANCE = 0.05
 """Tolerated drift if re-encodings are unknown: the published detection threshold."""
 RESAMPLES = 199
 _EVIDENCE, _STREAM = "evidence", "stream"
+_PLAIN = ("level", "tolerance", "n_resamples", "seed")
 
 
 class DriftMonitor:
@@ -232,14 +233,12 @@ class DriftMonitor:
             Replace another monitor; its history stays, and evidence restarts.
         """
         place, setting = kinds.path(folder, "folder"), self._setting
-        check.boolean(keep_rows, "keep_rows")
-        check.boolean(overwrite, "overwrite")
         plain, arrays = setting.reference.to_stored(keep_rows=keep_rows)
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
-        told = {"level": setting.level, "tolerance": setting.tolerance, "n_resamples": setting.n_resamples}
-        plain |= told | {"seed": setting.seed, "run_length": self.run_length, "about": self.about}
+        plain |= {name: getattr(setting, name) for name in _PLAIN}
         plain["measures"] = [importable_name(one) for one in setting.measures]
+        plain |= {"run_length": self.run_length, "about": self.about}
         self._history = monitor_files.write(place, plain, arrays, overwrite=overwrite)
 
     @classmethod
@@ -256,12 +255,10 @@ class DriftMonitor:
         plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
         found = [get(one) for one in plain["measures"]]
         held = Reference.from_stored(plain, arrays, found)
-        nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
-        unchanged = Unchanged(*nulls) if nulls else None
-        sure = (plain["level"], plain["tolerance"], plain["n_resamples"], plain["seed"])
+        kept = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
         monitor.run_length, monitor.about = plain["run_length"], plain["about"]
-        monitor._setting = Setting(held, found, unchanged, *sure)
+        monitor._setting = Setting(held, found, Unchanged(*kept) if kept else None, *(plain[name] for name in _PLAIN))
         monitor._history = history
         return monitor
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shesha._version import __version__
 from shesha.drift.history import History, InFile, InMemory
 from shesha.drift.stored_monitor import require_whole
+from shesha.inputs import validation as check
 from shesha.io.paths import UnreadableFileError, reading
 from shesha.support import atomic_files
 
@@ -28,6 +29,7 @@ _ENTRY = "monitor"
 
 def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, overwrite: bool) -> History:
     """Write a monitor, and return the path of its history; a name that ends in .npz gives a single file."""
+    check.boolean(overwrite, "overwrite")
     if place.suffix != ".npz" or place.is_dir():
         return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
     if place.exists():

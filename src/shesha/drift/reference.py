@@ -87,6 +87,7 @@ class Reference:
 
     def to_stored(self, *, keep_rows: bool) -> tuple[dict[str, Any], Stored]:
         """Return plain values and arrays for `from_stored`."""
+        check.boolean(keep_rows, "keep_rows")
         if not (keep_rows or self.by_geometry):
             raise ValueError("keep_rows must be True because a measure depends on the axes of the features, got False")
         if keep_rows and self.rows is None:
