@@ -132,7 +132,7 @@ def test_empty_inputs_are_refused(tower, empty):
             "equal numbers of rows in all fields, got {'a': 3, 'b': 2}",
         ),
         ({"input_ids": [[1], []]}, ValueError, "at least one token per row, got none in rows 1"),
-        ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "others in 'token_type_ids'"),
+        ({"input_ids": [[1, 2]], "token_type_ids": [[0]]}, ValueError, "got other numbers in 'token_type_ids'"),
         (
             {"input_ids": np.ones((2, 2), int), "attention_mask": np.array([[1, 1], [0, 0]])},
             ValueError,
