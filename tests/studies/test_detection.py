@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
-from shesha_studies.language._detection import NEVER, area, contest, first_beyond, firsts, sensitivity, within
+from shesha_studies.language._detection import NEVER, area, contest, first_detection, firsts, sensitivity, within
 from shesha_studies.language._drifts import drifts, fewer_right, less_correlated
 
 
@@ -37,7 +37,7 @@ def test_the_first_level_is_the_lowest_that_passes():
             "b": [2, 2, 2, 0, 0, 0],
         }
     )
-    assert first_beyond(rows[rows.unit == 0], "a", 1) == 0.2
+    assert first_detection(rows[rows.unit == 0], "a", 1) == 0.2
     bound = rows.groupby(["unit", "draw"]).a.first() * 0 + 1.0
     table = firsts(rows, ["a", "b"], {"a": bound, "b": bound}, ["unit", "draw"])
     assert table.b.tolist() == [0.1, NEVER]

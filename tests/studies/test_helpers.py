@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from shesha.studies.published import Found, against, draws
-from shesha_studies.score._changes import CHANGES, changed, printed_example
+from shesha_studies.score._changes import CHANGES, apply_change, printed_example
 from shesha_studies.score._ten_tests import all_tests, baseline
 from shesha_studies.sentences import grammar
 
@@ -56,7 +56,7 @@ def test_draws_tell_the_spread_of_one():
 def test_monotone_change_takes_the_square_root_of_every_distance():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 11))
-    assert pdist(changed(X, "monotonic distance", rng)) == pytest.approx(np.sqrt(pdist(X)))
+    assert pdist(apply_change(X, "monotonic distance", rng)) == pytest.approx(np.sqrt(pdist(X)))
 
 
 @pytest.mark.parametrize("name", ["rotation", "feature permutation", "shift by a number", "shift by a vector"])

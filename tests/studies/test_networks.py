@@ -7,7 +7,7 @@ from shesha.studies import Unreachable
 from shesha_studies.files import library, opened
 from shesha_studies.networks.images import as_rows, grey, in_colour
 from shesha_studies.networks.perceptrons import Perceptron
-from shesha_studies.networks.training import descend, seeded
+from shesha_studies.networks.training import descend, seed_torch
 
 
 def loss(net, rows, labels):
@@ -63,7 +63,7 @@ def test_training_is_seeded_and_leaves_the_random_numbers_of_others_alone():
     before = torch.random.get_rng_state()
     drawn = []
     for _ in range(2):
-        with seeded(3) as inside:
+        with seed_torch(3) as inside:
             weight = inside.nn.Parameter(inside.randn(2))
             batches = inside.split(inside.randperm(8), 4)
             optimiser = inside.optim.SGD([weight], lr=0.1)

@@ -7,8 +7,8 @@ from scipy.stats import binom
 
 from shesha_studies.chance import _unrelated as unrelated
 from shesha_studies.chance._coverage import NAMES
-from shesha_studies.chance._intervals_page import coverage_of
-from shesha_studies.chance._rate_tables import exact_limits, outside, pooled
+from shesha_studies.chance._intervals_page import pool_coverage
+from shesha_studies.chance._rate_tables import exact_limits, outside, pool_rates
 from shesha_studies.trust import _resi as resi
 
 
@@ -21,7 +21,7 @@ def test_limits_are_the_rates_at_which_so_few_or_so_many_are_rare(hits, runs):
 
 def test_batches_add_up_and_lines_without_a_run_are_left_out():
     rows = pd.DataFrame({"score": ["a", "b", "a", "c"], "hits": [1, 0, 19, 0], "runs": [20, 20, 20, 0]})
-    table = pooled(rows, ["score"])
+    table = pool_rates(rows, ["score"])
     assert table.score.tolist() == ["a", "b"]
     assert table.rate.tolist() == [0.5, 0.0] and table.runs.tolist() == [40, 20]
     assert outside(table, 0.05).tolist() == [True, False]
@@ -30,7 +30,7 @@ def test_batches_add_up_and_lines_without_a_run_are_left_out():
 def test_coverage_is_that_of_all_runs_together():
     cell = {"part": "scores", "data": "x", "n": 9, "d": 3, "told": "-", "score": "all"}
     batches = [{"CKA runs": 10, "CKA 90%": 0.8, "CKA 95%": 0.9}, {"CKA runs": 15, "CKA 90%": 0.6, "CKA 95%": 1.0}]
-    (line,) = coverage_of(pd.DataFrame([cell | one for one in batches])).to_dict("records")
+    (line,) = pool_coverage(pd.DataFrame([cell | one for one in batches])).to_dict("records")
     assert (line["runs"], line["at 90"], line["at 95"]) == (25, 17 / 25, 24 / 25)
     assert len(set(NAMES.split("; "))) == 26
 

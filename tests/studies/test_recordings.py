@@ -15,12 +15,12 @@ from shesha_studies.biology._neuroscience_numbers import numbers, published_chec
 from shesha_studies.biology._recordings import (
     AREAS,
     CELLS,
-    associated,
-    beyond,
+    add_regions,
+    count_areas,
     one_area,
     over_sessions,
     session,
-    with_regions,
+    session_correlation,
 )
 from shesha_studies.biology.neuroscience import whitened
 from shesha_studies.biology.odd_even import slow_wave
@@ -43,7 +43,7 @@ def test_one_area_scores_as_in_a_table_of_all():
     options = {"scores": ("trial_split",), "n_permutations": 19, "seed": 0}
     whole = session_table({"Cori 2": session("Cori 2")}, by="region", **options)
     (line,) = [one for one in whole.lines if one.area == "CA1"]
-    alone = _recordings.line_of(one_area("Cori 2", "CA1"), scores=("trial_split",), n_permutations=19)
+    alone = _recordings.session_line(one_area("Cori 2", "CA1"), scores=("trial_split",), n_permutations=19)
     assert alone.scores["trial_split"] == line.scores["trial_split"]
 
 
@@ -65,7 +65,7 @@ def test_a_correlation_is_that_of_association():
     table = session_table(days, scores=["trial_split", "behaviour_coupling"], n_permutations=0)
     for given in ((), ("rate",)):
         wanted = association(table, "trial_split", "behaviour_coupling", given=given)
-        found = associated(table.to_frame(), "trial_split", "behaviour_coupling", given)
+        found = session_correlation(table.to_frame(), "trial_split", "behaviour_coupling", given)
         assert found["rho"] == pytest.approx(wanted.value)
         assert (found["low"], found["high"], found["p"]) == pytest.approx((wanted.low, wanted.high, wanted.p_value))
         assert found["naive_p"] == pytest.approx(wanted.naive_p, rel=1e-6)
@@ -73,7 +73,7 @@ def test_a_correlation_is_that_of_association():
 
 def test_areas_beyond_chance_are_counted_without_those_that_have_no_value():
     rows = pd.DataFrame({"score": [0.1, 0.2, np.nan], "score_p": [0.05, 0.06, 0.01]})
-    assert beyond(rows, "score") == (1, 2)
+    assert count_areas(rows, "score") == (1, 2)
 
 
 def test_whitened_noise_is_alike_in_all_directions_and_full_shrinkage_only_rescales():
@@ -104,7 +104,7 @@ def test_missing_recordings_are_told(monkeypatch, tmp_path):
 def test_every_published_number_of_the_recordings_is_judged():
     published, _ = apart(pd.read_csv(PUBLISHED / "neuroscience.csv", comment="#"))
     published = published.assign(published=published.published.astype(float))
-    rows = with_regions(pd.read_csv(PAGES / "neuroscience" / "rows.csv"))
+    rows = add_regions(pd.read_csv(PAGES / "neuroscience" / "rows.csv"))
     assert len(rows) == len(CELLS)
     checks = list(published_checks(rows, published))
     assert len(checks) == len(published)

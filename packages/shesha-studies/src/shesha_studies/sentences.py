@@ -34,7 +34,7 @@ def grammar() -> dict[str, Words]:
 
 
 @cache
-def labelled(name: str) -> tuple[tuple[Text, ...], Words]:
+def read_set(name: str) -> tuple[tuple[Text, ...], Words]:
     """Return the texts of a set and their labels: all 512, or 800 of SST-2's validation sentences or of MNLI's pairs.
 
     Raises

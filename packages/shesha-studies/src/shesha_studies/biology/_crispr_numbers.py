@@ -128,7 +128,7 @@ def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
             why = _MISSING.get(str(line.data), _POOLED)
             told = next((told for name, told in _CONTRADICTED.items() if _contradicts(line, name)), "")
             why += f"; contradicts itself: {told}" if told else ""
-            yield Check(line.where, what, _with_interval(line), None, UNREACHABLE, why)
+            yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
             reason = found.build("given").reason if found.has("given") else None
             verdict = NOT_RUN if reason is None else DIFFERS
@@ -145,7 +145,7 @@ def _contradicts(line: Any, name: str) -> bool:
     return bool(line.what == name and of_text and (pooled or name.startswith("rho within")))
 
 
-def _with_interval(line: Any) -> str:
+def _interval_text(line: Any) -> str:
     return str(line.published) if line.low != line.low else f"{line.published} [{line.low}, {line.high}]"
 
 

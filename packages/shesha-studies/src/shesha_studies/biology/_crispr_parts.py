@@ -144,7 +144,7 @@ def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
     }
 
 
-def _given(data: str, setting: str) -> Row:
+def _partial_correlation(data: str, setting: str) -> Row:
     score, _, given = setting.partition(" given ")
     return _compare_row(data, "magnitude", score, GIVEN[given])
 
@@ -192,7 +192,7 @@ def _seeds(data: str, setting: str) -> Row:
     return {"rho": float(rho.mean()), "rho_sd": float(rho.std()), "rank_score": found.consistency["coherence"]["min"]}
 
 
-def _left_out(data: str, setting: str) -> Row:
+def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
     from shesha.bio.analysis import influence
 
@@ -227,7 +227,7 @@ def _quartiles(data: str, setting: str) -> Row:
     }
 
 
-def _mixed(data: str, setting: str) -> Row:
+def _mixed_model_row(data: str, setting: str) -> Row:
     """Slopes of magnitude, size and spread, beside their mean in fakes."""
     from shesha.bio.analysis import mixed_model
 
@@ -284,13 +284,13 @@ PARTS: Mapping[str, Callable[[str, str], Row]] = {
     "size": _size,
     "fewer cells": _fewer_cells,
     "method": _method,
-    "given": _given,
+    "given": _partial_correlation,
     "confound": _confound,
     "components": _components,
     "seeds": _seeds,
-    "left out": _left_out,
+    "left out": _influence_range,
     "quartiles": _quartiles,
-    "mixed": _mixed,
+    "mixed": _mixed_model_row,
     "pooled": _pool_row,
     "null model": _null_model,
 }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from scipy.stats import spearmanr
 
 from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
-from shesha_studies.biology._neuroscience_numbers import SIZES, by_session, order_of_regions, z_of
-from shesha_studies.biology._recordings import associated, beyond, over_sessions
+from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, order_of_regions, session_means
+from shesha_studies.biology._recordings import count_areas, over_sessions, session_correlation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,10 @@ def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     means = ("shesha", "shesha_chance", "equal", "equal_chance", "step")
     made = {name: Fact(*over_sessions(rows, name)) for name in means}
     for name in ("shesha", "equal", "shifted"):
-        above, n = beyond(rows, name)
+        above, n = count_areas(rows, name)
         made |= {f"beyond_{name}": rate(above, n), f"areas_{name}": Fact(n), f"areas_beyond_{name}": Fact(above)}
     for name, score in (("z", "drift"), ("z_elsewhere", "shifted")):
-        made[name] = Fact(*over_sessions(z_of(rows, score), "z"))
+        made[name] = Fact(*over_sessions(drift_z(rows, score), "z"))
     return made | _correlations(rows) | _orders(rows, published)
 
 
@@ -33,11 +33,13 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
     def fact(one: dict[str, float]) -> Fact:
         return Fact(one["rho"], one["low"], one["high"])
 
-    made = {f"coupling_{name}": fact(associated(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")}
-    made |= {name: fact(associated(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
-    step = by_session(rows).accuracy_change
+    made = {
+        f"coupling_{name}": fact(session_correlation(rows, "coupling", name)) for name in ("shesha", "drift", "wuc")
+    }
+    made |= {name: fact(session_correlation(rows, name, "shesha")) for name in ("accuracy", "accuracy_change")}
+    step = session_means(rows).accuracy_change
     return made | {
-        "coupling_given": fact(associated(rows, "coupling", "shesha", SIZES)),
+        "coupling_given": fact(session_correlation(rows, "coupling", "shesha", SIZES)),
         "latter_half": over_draws(step),
         "latter_half_sd": Fact(float(step.std())),
         "sessions_worse": Fact(float((step < 0).sum())),

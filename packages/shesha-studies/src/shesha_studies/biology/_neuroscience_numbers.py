@@ -11,7 +11,7 @@ from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judged
-from shesha_studies.biology._recordings import associated, over_sessions
+from shesha_studies.biology._recordings import over_sessions, session_correlation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,19 +55,19 @@ class Number:
         return cls(found[0], (found[2] - found[1]) / 3.92)
 
 
-def by_session(rows: pd.DataFrame) -> pd.DataFrame:
+def session_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per session: means over its areas."""
     return rows.groupby("session", sort=False)[["shesha", "accuracy", "accuracy_change"]].mean()
 
 
-def z_of(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+def drift_z(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     """Add the distance of the drift to its chance, in standard deviations of the draws."""
     return rows.assign(z=(rows["drift"] - rows[f"{name}_chance"]) / rows[f"{name}_sd"])
 
 
 def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
     """Ours, by the key in the file of published numbers."""
-    sessions = by_session(rows)
+    sessions = session_means(rows)
     change = sessions.accuracy_change
     found = {
         "n_sessions": Number(len(sessions)),
@@ -83,7 +83,7 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
         "wuc_mean": Number.build(over_sessions(rows, "wuc")),
         "drift_mean": Number.build(over_sessions(rows, "drift")),
         "drift_chance": Number.build(over_sessions(rows, "drift_chance")),
-        "z": Number.build(over_sessions(z_of(rows, "drift"), "z")),
+        "z": Number.build(over_sessions(drift_z(rows, "drift"), "z")),
         "early_middle": Number.build(over_sessions(rows, "early_middle")),
         "middle_late": Number.build(over_sessions(rows, "middle_late")),
     }
@@ -108,7 +108,7 @@ def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Numbe
         "wuc_shesha": ("wuc", "shesha"),
     }
     for key, (first, second) in pairs.items():
-        one = associated(rows, first, second)
+        one = session_correlation(rows, first, second)
         error = (one["high"] - one["low"]) / 3.92
         found |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
     if len(sessions) > 3:

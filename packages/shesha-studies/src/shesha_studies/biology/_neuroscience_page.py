@@ -12,8 +12,8 @@ from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against, apart
-from shesha_studies.biology._neuroscience_numbers import SIZES, published_checks, z_of
-from shesha_studies.biology._recordings import associated, beyond, over_sessions, with_regions
+from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
+from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
-    rows = with_regions(rows)
+    rows = add_regions(rows)
     lines, worded = apart(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
@@ -41,7 +41,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
 
-def told(found: tuple[float, float, float], decimals: int = 3) -> str:
+def interval_text(found: tuple[float, float, float], decimals: int = 3) -> str:
     """Print a mean and its interval."""
     return f"{Fact(*found):.{decimals}f}"
 
@@ -53,22 +53,25 @@ def _tables(rows: pd.DataFrame) -> Iterator[tuple[str, Any]]:
     yield "Regions (Tables 76 and 77)", pd.DataFrame([_region(rows, name) for name in _REGIONS])
     lines = []
     for name, called in (("drift", "trials in any order (500)"), ("shifted", "sessions cut elsewhere (99)")):
-        below, n = beyond(rows, name)
-        z = told(over_sessions(z_of(rows, name), "z"), 1)
-        observed, chance = (told(over_sessions(rows, one)) for one in ("drift", f"{name}_chance"))
+        below, n = count_areas(rows, name)
+        z = interval_text(over_sessions(drift_z(rows, name), "z"), 1)
+        observed, chance = (interval_text(over_sessions(rows, one)) for one in ("drift", f"{name}_chance"))
         lines.append({"chance": called, "z": z, "observed": observed, "by chance": chance, "below": f"{below} of {n}"})
     yield "Null model of the drift (Table 78)", pd.DataFrame(lines)
-    yield "Coupling of response and outcome (Table 75)", pd.DataFrame([_coupled(rows, name) for name in _COUPLED])
+    yield "Coupling of response and outcome (Table 75)", pd.DataFrame([_coupling_line(rows, name) for name in _COUPLED])
 
 
 _COUPLED = ("shesha", "equal", "drift", "wuc")
 
 
 def _line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"score": _CALLED[name], "mean, interval over sessions": told(over_sessions(rows, name))}
+    found: dict[str, Any] = {
+        "score": _CALLED[name],
+        "mean, interval over sessions": interval_text(over_sessions(rows, name)),
+    }
     if f"{name}_chance" not in rows:
         return found | {"chance": float("nan"), "beyond": "-"}
-    beyond_, n = beyond(rows, name)
+    beyond_, n = count_areas(rows, name)
     return found | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
 
 
@@ -76,17 +79,17 @@ def _region(rows: pd.DataFrame, region: str) -> dict[str, Any]:
     own = rows[rows.region == region]
     found: dict[str, Any] = {"region": region, "n": len(own), "neurons": float(own.n_neurons.median())}
     for name, short in (("shesha", "odd and even"), ("equal", "4 trials each"), ("few", "and 20 neurons")):
-        found[short] = told(over_sessions(own, name), 2)
+        found[short] = interval_text(over_sessions(own, name), 2)
         if name != "few" and len(own):
             found[f"{short}: chance"] = float(own[f"{name}_chance"].mean())
-            found[f"{short}: above"] = "{}/{}".format(*beyond(own, name))
-    found["drift"] = told(over_sessions(own, "drift"), 2)
+            found[f"{short}: above"] = "{}/{}".format(*count_areas(own, name))
+    found["drift"] = interval_text(over_sessions(own, "drift"), 2)
     found["cut elsewhere"] = float(own.shifted_chance.mean())
     return found
 
 
-def _coupled(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    plain, given = associated(rows, "coupling", name), associated(rows, "coupling", name, SIZES)
+def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    plain, given = session_correlation(rows, "coupling", name), session_correlation(rows, "coupling", name, SIZES)
     return {
         "score": _CALLED[name],
         "rho": f"{plain['rho']:+.3f} [{plain['low']:+.2f}, {plain['high']:+.2f}]",

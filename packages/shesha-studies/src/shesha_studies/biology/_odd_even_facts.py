@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts, as_facts, rate
-from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, apart
-from shesha_studies.biology._recordings import beyond
+from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
+from shesha_studies.biology._recordings import count_areas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
-    recorded, wave, still = apart(rows)
+    recorded, wave, still = split_data(rows)
     found: dict[str, Any] = {}
     for split, own in wave.groupby("split", sort=False):
         for null in ("free", "value"):
@@ -32,15 +32,15 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     found["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
     found |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
     found["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
-    return as_facts(found | _recorded(recorded))
+    return as_facts(found | _recording_facts(recorded))
 
 
-def _recorded(rows: pd.DataFrame) -> dict[str, Any]:
+def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if not {_EQUAL, _APART} <= set(rows.split):
         return {}
     odd, late = (float(rows.loc[rows.split == split, "value"].mean()) for split in (_EQUAL, _APART))
     own = rows[rows.split == "odd and even"]
-    above, n = beyond(own, "value")
+    above, n = count_areas(own, "value")
     return {
         **{"four_odd": odd, "four_halves": late, "kept": late / odd, "slow": max(0.0, 1 - late / odd)},
         **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},

@@ -12,7 +12,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
 from shesha.studies.rates import binomial_limits
-from shesha_studies.biology._recordings import beyond, over_sessions
+from shesha_studies.biology._recordings import count_areas, over_sessions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,11 +24,11 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
-    recorded, wave, still = apart(rows)
+    recorded, wave, still = split_data(rows)
     shows = "False positives under slow drift; scores of untuned neurons; recorded areas beside two kinds of chance"
     picture = Picture("odd_even", _draw(recorded, wave, still), shows)
     tables = (
-        ("Recorded areas, by how trials are halved", _recorded(recorded)),
+        ("Recorded areas, by how trials are halved", _recording_table(recorded)),
         ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
         ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
     )
@@ -36,7 +36,7 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", tables, (picture,), _NOTES, checks)
 
 
-def apart(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def split_data(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return rows of recordings, of neurons on a slow wave, and of neurons with unequal numbers of trials."""
     recorded = rows[~rows.data.isin([WAVE, EVEN, UNEVEN])].rename(columns={"data": "session"})
     return recorded, rows[rows.data == WAVE], rows[rows.data.isin([EVEN, UNEVEN])]
@@ -46,7 +46,7 @@ def _splits(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows.split))
 
 
-def _recorded(rows: pd.DataFrame) -> Any:
+def _recording_table(rows: pd.DataFrame) -> Any:
     import pandas as pd
 
     lines = []
@@ -60,7 +60,7 @@ def _recorded(rows: pd.DataFrame) -> Any:
                 "areas": len(own),
                 "mean, interval over sessions": f"{mean:.3f} [{low:.2f}, {high:.2f}]",
                 "shifted": float(own.value_chance.mean()),
-                "above": beyond(own, "value")[0],
+                "above": count_areas(own, "value")[0],
                 "shuffled": float(own.free_chance.mean()),
                 "above shuffled": free,
             }
@@ -107,12 +107,12 @@ def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> An
     left.set_xticks(at, splits, rotation=25, ha="right")
     left.set(ylabel="share called stable at 5 %", title="Untuned neurons on a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
-    _untuned(middle, still)
+    _draw_untuned(middle, still)
     _areas(right, recorded)
     return drawn
 
 
-def _untuned(ax: Any, rows: pd.DataFrame) -> None:
+def _draw_untuned(ax: Any, rows: pd.DataFrame) -> None:
     at = np.arange(len(_SCORES))
     for shift, (data, name) in enumerate(((EVEN, "equal numbers"), (UNEVEN, "numbers of a session"))):
         own = rows.loc[rows.data == data, list(_SCORES)]

@@ -82,13 +82,13 @@ def as_nine(contrasts: Array) -> Array:
     return np.asarray(np.ceil(1.9 * contrasts))
 
 
-def line_of(recorded: Session, **options: Any) -> AreaLine:
+def session_line(recorded: Session, **options: Any) -> AreaLine:
     """Score the one area of a session as `session_table` does."""
     (found,) = session_table({"": recorded}, by="region", seed=0, **options).lines
     return found
 
 
-def numbers_of(line: AreaLine, score: str, called: str) -> dict[str, float]:
+def score_numbers(line: AreaLine, score: str, called: str) -> dict[str, float]:
     """Return a score, the mean and standard deviation of chance, and p, under a name."""
     one = line.scores[score]
     return {
@@ -99,7 +99,7 @@ def numbers_of(line: AreaLine, score: str, called: str) -> dict[str, float]:
     }
 
 
-def with_regions(rows: pd.DataFrame) -> pd.DataFrame:
+def add_regions(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the region of the paper's 13.6 and the mouse."""
     from shesha.neuro import brain_region
 
@@ -116,7 +116,7 @@ def over_sessions(rows: pd.DataFrame, column: str) -> tuple[float, float, float]
     return (float(values.mean()), *mean_interval(values, known.session.tolist(), 0.95))
 
 
-def associated(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
+def session_correlation(rows: pd.DataFrame, first: str, second: str, given: Sequence[str] = ()) -> dict[str, float]:
     """Return a rank correlation over areas, its interval and p over whole sessions, and p as if areas were apart."""
     known = rows.dropna(subset=[first, second, *given])
     values = known[[first, second, *given]].to_numpy(dtype=float)
@@ -130,7 +130,7 @@ def associated(rows: pd.DataFrame, first: str, second: str, given: Sequence[str]
     return {"rho": whole, "low": low, "high": high, "p": p, "naive_p": float(naive)}
 
 
-def beyond(rows: pd.DataFrame, column: str) -> tuple[int, int]:
+def count_areas(rows: pd.DataFrame, column: str) -> tuple[int, int]:
     """Count the areas that are beyond chance at 5 %, uncorrected, and those with a value."""
     known = rows.dropna(subset=[column])
     return int((known[f"{column}_p"] <= 0.05).sum()), len(known)

@@ -74,12 +74,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "of the published correlation of 0.99 needs no biology. The study `crispr` has the same on real cells.",
         "`closed_form` is what isotropic noise gives, from the mean of a correlation of Gaussian pairs.",
     )
-    checks = (*_closed_form(rows), *against(published, {}))
+    checks = (*_formula_checks(rows), *against(published, {}))
     picture = Picture("coherence_and_size", made, "Coherence and pairwise coherence against the size of the group")
     return Page("", (("Means", table),), (picture,), notes, checks)
 
 
-def _closed_form(rows: pd.DataFrame) -> Iterator[Check]:
+def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
     """Hold groups without an effect beside the closed form."""
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):

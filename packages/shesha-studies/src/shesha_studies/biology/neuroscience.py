@@ -15,7 +15,7 @@ from shesha.studies.published import apart
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
 from shesha_studies.biology._neuroscience_page import make_page
-from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, with_regions
+from shesha_studies.biology._recordings import CELLS, EACH, add_regions, one_area, score_numbers, session_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,10 +42,10 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
     halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each beside chance.
     """
     own, nine = one_area(session, area), one_area(session, area, nine=True)
-    line = line_of(own, scores=FOUR, n_permutations=99)
+    line = session_line(own, scores=FOUR, n_permutations=99)
     drift = {"scores": ("centroid_drift",)}
-    free = line_of(own, **drift, n_permutations=500)
-    shifted = line_of(own, **drift, n_permutations=99, drift_null="shift")
+    free = session_line(own, **drift, n_permutations=500)
+    shifted = session_line(own, **drift, n_permutations=99, drift_null="shift")
     splits = {"scores": ("trial_split",), "n_permutations": 99}
     thirds = tertiles(own.X, n_permutations=0)
     outcome = np.asarray(own.outcome)
@@ -55,19 +55,19 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
         "n_conditions": line.n_conditions,
         "n_neurons": line.n_neurons,
         "rate": line.rate,
-        **numbers_of(line, "trial_split", "shesha"),
-        **numbers_of(line_of(nine, **splits), "trial_split", "nine"),
-        **numbers_of(line_of(own, **splits, trials_per_half=EACH), "trial_split", "equal"),
-        "few": line_of(own, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
+        **score_numbers(line, "trial_split", "shesha"),
+        **score_numbers(session_line(nine, **splits), "trial_split", "nine"),
+        **score_numbers(session_line(own, **splits, trials_per_half=EACH), "trial_split", "equal"),
+        "few": session_line(own, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
         .scores["trial_split"]
         .value
         if line.n_neurons >= FEW["n_neurons"]
         else float("nan"),
-        **numbers_of(free, "centroid_drift", "drift"),
-        **numbers_of(shifted, "centroid_drift", "shifted"),
-        **numbers_of(line, "wuc", "wuc"),
+        **score_numbers(free, "centroid_drift", "drift"),
+        **score_numbers(shifted, "centroid_drift", "shifted"),
+        **score_numbers(line, "wuc", "wuc"),
         "whitened": _whitened_split(own),
-        **numbers_of(line, "behaviour_coupling", "coupling"),
+        **score_numbers(line, "behaviour_coupling", "coupling"),
         "early_middle": thirds.early_middle.observed,
         "middle_late": thirds.middle_late.observed,
         "accuracy": float(outcome.mean()),
@@ -105,4 +105,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
     lines, _ = apart(published)
-    return make_facts(with_regions(rows), lines.assign(published=lines.published.astype(float)))
+    return make_facts(add_regions(rows), lines.assign(published=lines.published.astype(float)))

@@ -15,7 +15,7 @@ from shesha.studies.page import Page
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._odd_even_facts import make_facts
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page
-from shesha_studies.biology._recordings import CELLS, EACH, line_of, numbers_of, one_area, session
+from shesha_studies.biology._recordings import CELLS, EACH, one_area, score_numbers, session, session_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,19 +63,19 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     conditions repeat in a row, and those that are shown conditions equally and unequally often.
     """
     if data == WAVE:
-        return _of_wave(HALVES[split], int(unit))
+        return _wave_row(HALVES[split], int(unit))
     if data in (EVEN, UNEVEN):
-        return _of_numbers(data == UNEVEN, int(unit))
+        return _numbers_row(data == UNEVEN, int(unit))
     own = one_area(data, unit)
     if np.asarray(own.X).shape[1] < SPLITS[split].get("n_neurons", 0):
         return {"value": float("nan")}
     options = {"scores": ("trial_split",), "n_permutations": 39, **SPLITS[split]}
-    found = numbers_of(line_of(own, **options), "trial_split", "value")
-    free = numbers_of(line_of(own, **options, null="permute"), "trial_split", "free")
+    found = score_numbers(session_line(own, **options), "trial_split", "value")
+    free = score_numbers(session_line(own, **options, null="permute"), "trial_split", "free")
     return {**found, "free_chance": free["free_chance"], "free_p": free["free_p"]}
 
 
-def _of_wave(options: Mapping[str, Any], seed: int) -> dict[str, float]:
+def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
     """Halve trials of neurons that know nothing, beside both nulls."""
     X, shown = slow_wave(np.random.default_rng([13, seed]))
     asked = {**options, "n_splits": 6, "n_permutations": 19, "seed": seed}
@@ -96,7 +96,7 @@ def slow_wave(rng: np.random.Generator) -> tuple[Matrix, Vector]:
     return X.astype(float), np.repeat(rng.permutation(np.tile(np.arange(4), 4)), 6)
 
 
-def _of_numbers(uneven: bool, seed: int) -> dict[str, float]:
+def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     """Score untuned neurons shown 16 conditions, equally often or as often as a session shows them."""
     contrasts = np.asarray(session("Forssmann 5").conditions)
     shown = np.unique(contrasts, axis=0, return_inverse=True)[1].ravel()

@@ -78,13 +78,13 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
 def score_truth(data: str, n: int, d: int, told: str, score: str) -> dict[str, float]:
     """Mean of each score over other samples and over partitions."""
     samples = range(N_TRUTH["scores"] if n < 1000 else N_TRUTH["scores"] // 4)
-    found = [_scored(data, n, d, told, score, [0, at, n, d], 10_000 + at, ends=False) for at in samples]
+    found = [_score_interval(data, n, d, told, score, [0, at, n, d], 10_000 + at, ends=False) for at in samples]
     return {name: float(np.nanmean([line[name][0] for line in found])) for name in found[0]}
 
 
 def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> Ends:
     """Ends of the intervals of `estimate` at both levels, where they are finite."""
-    found = _scored(data, n, d, told, score, [1, run, n, d], run, ends=True)
+    found = _score_interval(data, n, d, told, score, [1, run, n, d], run, ends=True)
     return {
         name: [(values[1], values[2]), (values[3], values[4])]
         for name, values in found.items()
@@ -92,7 +92,7 @@ def score_ends(data: str, n: int, d: int, told: str, score: str, run: int) -> En
     }
 
 
-def _scored(
+def _score_interval(
     data: str, n: int, d: int, told: str, score: str, key: list[int], seed: int, *, ends: bool
 ) -> dict[str, list[float]]:
     """Value of each score, and the ends of its intervals."""

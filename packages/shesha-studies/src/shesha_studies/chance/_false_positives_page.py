@@ -11,7 +11,7 @@ from shesha.nulls import holm
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha_studies.chance._rate_tables import dots, exact_limits, outside, pooled
+from shesha_studies.chance._rate_tables import dots, exact_limits, outside, pool_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,14 +70,14 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
 
 def _measures(nothing: pd.DataFrame) -> pd.DataFrame:
     """Pool all kinds of independent rows: one line per measure and number of rows."""
-    return pooled(nothing[nothing.data != "clusters of rows"], ["score", "n"])
+    return pool_rates(nothing[nothing.data != "clusters of rows"], ["score", "n"])
 
 
 def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
     """Rates by line, and whether each is above the level even as one of so many lines."""
     from scipy.stats import binom
 
-    made = pooled(nothing, BY)
+    made = pool_rates(nothing, BY)
     hits = (made.rate * made.runs).round()
     return made.assign(above=holm(binom.sf(hits - 1, made.runs, level)) <= 0.05)
 
@@ -88,11 +88,13 @@ def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
     nothing, signal = own[own.truth == "nothing"], own[own.truth != "nothing"]
     clustered = nothing[nothing.data == "clusters of rows"]
     columns = {
-        f"{n} rows": pooled(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
+        f"{n} rows": pool_rates(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
         for n in sorted(nothing.n.unique())
     }
-    columns |= {f"clusters, {one}": pooled(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")}
-    columns["power, 64 rows"] = pooled(signal, ["score"])
+    columns |= {
+        f"clusters, {one}": pool_rates(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")
+    }
+    columns["power, 64 rows"] = pool_rates(signal, ["score"])
     made = pd.DataFrame({"measure": own.score.unique()})
     for name, table in columns.items():
         made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
@@ -113,7 +115,7 @@ def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
     made["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
     ]
-    power = pooled(signal, BY)
+    power = pool_rates(signal, BY)
     known = dict(zip(power[BY].itertuples(index=False, name=None), _cells(power), strict=True))
     made["power"] = [known.get(key, "-") for key in lines[BY].itertuples(index=False, name=None)]
     return made
@@ -139,8 +141,7 @@ def _answer(
         f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss the level. With rows that "
         f"depend on one another and are permuted freely, {both[0]} of unrelated clusters are called related (in "
         f"`blocks`: {both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of "
-        f"{len(adequate)} lines with a design for them {len(failing)} stay above the level"
-        f"{' (' + named + ')' if named else ''}. "
+        f"{len(adequate)} lines with a design {len(failing)} exceed the level{' (' + named + ')' if named else ''}. "
         f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
         f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
     )
@@ -157,7 +158,7 @@ def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
 
 def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
     """How often each doubt is raised about data that give no cause, and about data that do."""
-    found = pooled(own, ["truth", "data", "score"])
+    found = pool_rates(own, ["truth", "data", "score"])
     return found[["data", "score"]].assign(
         **{
             "the doubt would be": ["wrong" if one == "nothing" else "right" for one in found.truth],
@@ -171,7 +172,7 @@ def _answer_of_doubts(rows: pd.DataFrame, groups: pd.DataFrame) -> str:
     doubts = rows[rows.part == "doubts"]
     if not len(doubts) or not len(groups):
         return ""
-    wrong, right = (pooled(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
+    wrong, right = (pool_rates(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
     rare = right[right.rate == right.rate.min()].iloc[0]
     often = wrong[wrong.rate == wrong.rate.max()].iloc[0]
     return (

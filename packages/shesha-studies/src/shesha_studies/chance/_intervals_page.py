@@ -63,7 +63,7 @@ FAILING = (
 
 def make_page(rows: pd.DataFrame) -> Page:
     """Make the page of all batches."""
-    lines = coverage_of(rows)
+    lines = pool_coverage(rows)
     tables = (
         ("Similarities", _wide(lines[lines.part == "similarities"])),
         ("Scores of one representation", _long(lines[lines.part == "scores"])),
@@ -88,7 +88,7 @@ def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
     return (f"Where they fail: {'; '.join(told)}.",) if told else ()
 
 
-def coverage_of(rows: pd.DataFrame) -> pd.DataFrame:
+def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:
     """Pool the batches: one line per condition and score that has enough runs, with rates and limits at 95 %."""
     import pandas as pd
 

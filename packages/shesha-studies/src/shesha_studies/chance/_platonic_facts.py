@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies.facts import Facts, as_facts, over_draws
-from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained
+from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
         made |= _other_global(means, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
         made |= _local(rows, means, found, measures)
-    return as_facts(made | _untrained(rows))
+    return as_facts(made | _untrained_scores(rows))
 
 
 def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
@@ -87,9 +87,9 @@ def _local(
     }
 
 
-def _untrained(rows: pd.DataFrame) -> dict[str, float]:
+def _untrained_scores(rows: pd.DataFrame) -> dict[str, float]:
     """Calibrated scores of the narrowest and the widest untrained networks."""
-    bare = untrained(rows)
+    bare = untrained_scores(rows)
     if bare.empty:
         return {}
     ends = {"narrow": bare[bare.width == bare.width.min()], "wide": bare[bare.width == bare.width.max()]}

@@ -28,7 +28,7 @@ def mean_trends(rows: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-def numbers_of(rows: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
+def published_numbers(rows: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
     """Answer numbers of the published models, which are not at hand; `measures` are the library's names."""
     found = mean_trends(rows)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
@@ -50,7 +50,7 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
     return answers
 
 
-def within(rows: pd.DataFrame) -> pd.DataFrame:
+def class_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """What is left where rows are permuted among those of one class only."""
     chosen = rows[rows.epochs > 0]
     keys = ["measure", "data"]
@@ -58,7 +58,7 @@ def within(rows: pd.DataFrame) -> pd.DataFrame:
     return both.groupby(keys).mean().reset_index() if both.shape[1] == 2 else both.reset_index()
 
 
-def untrained(rows: pd.DataFrame) -> pd.DataFrame:
+def untrained_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Scores of networks as they were made, against their width."""
     bare = rows[rows.epochs == 0]
     return bare.groupby(["measure", "data", "width"], sort=False)[["raw", "chance", "score"]].mean().reset_index()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def pooled(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: str = "runs") -> pd.DataFrame:
+def pool_rates(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: str = "runs") -> pd.DataFrame:
     """Add up batches: one line per value of `by`, with the rate and its exact 95 % limits (Clopper and Pearson).
 
     Lines without a run are left out.
@@ -23,7 +23,7 @@ def pooled(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: str 
     --------
     >>> import pandas as pd
     >>> batches = pd.DataFrame({"score": ["CKA", "CKA", "RTD"], "hits": [1, 0, 0], "runs": [10, 10, 0]})
-    >>> pooled(batches, ["score"]).round(3)
+    >>> pool_rates(batches, ["score"]).round(3)
       score  rate  from     to  runs
     0   CKA  0.05  0.001  0.249    20
     """

@@ -53,8 +53,8 @@ def features(rng: Rng, n: int, kind: str, shared: bool) -> Matrix:
     if kind == "heavy tails":
         return np.asarray(rng.standard_t(2.5, (n, 32)) + 1.5 * low)
     if kind == "sparse, 10 %":
-        return _filled(rng.standard_normal((n, 64)) + np.hstack([low, low]) > 1.28)
-    return _filled(rng.poisson(0.06 * np.exp(np.hstack([low] * 4))))
+        return _fill_design(rng.standard_normal((n, 64)) + np.hstack([low, low]) > 1.28)
+    return _fill_design(rng.poisson(0.06 * np.exp(np.hstack([low] * 4))))
 
 
 def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
@@ -63,14 +63,14 @@ def scaled(rng: Rng, n: int, shared: bool) -> Matrix:
     return np.asarray(rng.standard_normal(32) + rng.lognormal(0, 0.5, (n, 1)) * (rng.standard_normal((n, 32)) + low))
 
 
-def counted(rng: Rng, n: int, shared: bool) -> Matrix:
+def count_hits(rng: Rng, n: int, shared: bool) -> Matrix:
     """Counts whose rows differ in depth, brought to one depth; of four kinds, or of one."""
     rates = rng.gamma(0.5, 1, 200) * np.exp((0.8 if shared else 0.0) * rng.standard_normal((4, 200)))
-    found = _filled(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
+    found = _fill_design(rng.poisson(0.5 * rng.lognormal(0, 0.5, (n, 1)) * rates[rng.integers(4, size=n)]))
     return np.asarray(np.log1p(1e4 * found / found.sum(axis=1, keepdims=True)))
 
 
-def _filled(counts: ArrayLike) -> Matrix:
+def _fill_design(counts: ArrayLike) -> Matrix:
     """Leave out the rows without any count."""
     found = np.asarray(counts, dtype=np.float64)
     return found[found.any(axis=1)]
@@ -80,7 +80,7 @@ def one_matrix(rng: Rng, n: int, data: str, shared: bool) -> Matrix:
     """Return a representation whose features share nothing but a scale of rows, or a part besides."""
     if data == "row scale about an offset":
         return scaled(rng, n, shared)
-    return counted(rng, n, shared) if data == "depth of counts" else features(rng, n, data, shared)
+    return count_hits(rng, n, shared) if data == "depth of counts" else features(rng, n, data, shared)
 
 
 def series(rng: Rng, n: int, phi: float) -> Matrix:
@@ -93,7 +93,7 @@ def series(rng: Rng, n: int, phi: float) -> Matrix:
 
 def _series(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
     both = series(rng, n, phi) * shared
-    return {"X": series(rng, n, phi) + both, "Y": series(rng, n, phi) + both} | _exchanged(design, np.arange(n))
+    return {"X": series(rng, n, phi) + both, "Y": series(rng, n, phi) + both} | _exchange_design(design, np.arange(n))
 
 
 def _sessions(rng: Rng, n: int, phi: float, design: str, shared: bool) -> Arguments:
@@ -121,7 +121,7 @@ def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Argum
     return {"X": X, "Y": Y} | ({"within": z} if design == "within" else {})
 
 
-def _known(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
+def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
     """X and Y depend on batches or numbers that are given as covariates."""
     covariates, effect = _EFFECTS[data](rng, n)
     hidden = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0)
@@ -174,10 +174,10 @@ def _periodic(rng: Rng, n: int, design: str, shared: bool) -> Arguments:
     X, Y = (np.sin(angle + rng.uniform(0, 2 * np.pi, WIDTH)) + rng.standard_normal((n, WIDTH)) + both for _ in range(2))
     if design == "phase covariates":
         return {"X": X, "Y": Y, "covariates": {"sine": np.sin(angle[:, 0]), "cosine": np.cos(angle[:, 0])}}
-    return {"X": X, "Y": Y} | _exchanged(design, np.arange(n))
+    return {"X": X, "Y": Y} | _exchange_design(design, np.arange(n))
 
 
-def _exchanged(design: str, place: Index) -> Arguments:
+def _exchange_design(design: str, place: Index) -> Arguments:
     """Turn "blocks of 8", "stretches of 25", "shift" or "free" into arguments."""
     word, _, length = design.partition(" of ")
     if word == "blocks":
@@ -197,4 +197,4 @@ def designed(rng: Rng, n: int, data: str, design: str, shared: bool) -> Argument
         return _subjects(rng, sizes[strength], design, shared)
     if kind == "a number":
         return _number(rng, n, float(strength), design, shared)
-    return _periodic(rng, n, design, shared) if kind == "a period" else _known(rng, n, data, shared)
+    return _periodic(rng, n, design, shared) if kind == "a period" else _known_covariates(rng, n, data, shared)

@@ -23,7 +23,7 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
     raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")
     return as_facts(
-        {**_calibrated(rows), **_rises(raw), **_lines(raw), **_formulas(rows), **_tails(rows), **_told(rows)}
+        {**_calibrated(rows), **_rises(raw), **_lines(raw), **_formulas(rows), **_tails(rows), **_widest_scores(rows)}
     )
 
 
@@ -106,7 +106,7 @@ def _tails(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _told(rows: pd.DataFrame) -> dict[str, Any]:
+def _widest_scores(rows: pd.DataFrame) -> dict[str, Any]:
     """Raw scores of the widest data at the size that the picture shows."""
     n = 512 if (rows.n == 512).any() else rows.n.min()
     own = rows[(rows.kind == "Gaussian") & (rows.n == n)]

@@ -110,7 +110,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "calibration_variants", made, "Summaries of CKA and other measures against d / n, unrelated and related"
     )
-    return Page("", (("Means", table),), (picture,), notes, against(published, numbers_of(table), _MISSING))
+    return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(table), _MISSING))
 
 
 def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
@@ -125,13 +125,13 @@ def _table(rows: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _of_noise(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+def _noise_lines(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     return table[(table.strength == 0) & (table.measure == measure)].sort_values("ratio")
 
 
-def numbers_of(table: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
     """Return raw CKA of the widest unrelated data."""
-    wide = float(_of_noise(table, "CKA").raw.iloc[-1])
+    wide = float(_noise_lines(table, "CKA").raw.iloc[-1])
     return {"raw_cka": Found(wide, decimals=1, why="Another d / n: CKA of noise is d / (n + d).")}
 
 
@@ -139,7 +139,7 @@ def numbers_of(table: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """What each way leaves of unrelated data, and what it makes of related ones."""
     table = _table(rows)
-    none, own = table[table.strength == 0], _of_noise(table, "CKA")
+    none, own = table[table.strength == 0], _noise_lines(table, "CKA")
     wide, narrow, gated = own.iloc[-1], own.iloc[0], table[list(_GATED)].to_numpy(dtype=float)
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     found = {

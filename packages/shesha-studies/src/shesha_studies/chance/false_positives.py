@@ -127,7 +127,7 @@ def false_positives(
 
     A batch is twenty runs at level 0.05; no run counts where the data give every draw the same value.
     """
-    p_value = _P_VALUES.get(part, _of_pair)
+    p_value = _P_VALUES.get(part, _pair_hits)
     hits = runs = warned = 0
     for run in range(batch * RUNS, (batch + 1) * RUNS):
         rng = np.random.default_rng([71, n, d, run, len(data), len(score)])
@@ -143,7 +143,7 @@ def false_positives(
     return {"rate": hits / runs, "hits": int(hits), "runs": runs, "warned": warned, "reason": ""}
 
 
-def _of_pair(
+def _pair_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float | None:
     """P-value of a similarity; none where draws do not differ."""
@@ -155,7 +155,7 @@ def _of_pair(
     return found.p_value if found.null_sd > 1e-9 * abs(found.null_mean) else None
 
 
-def _of_matrix(
+def _matrix_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float:
     """P-value of a score of one representation."""
@@ -164,21 +164,25 @@ def _of_matrix(
     return chance(X, variant=score, n_permutations=PERMUTATIONS[part], n_draws=10, keep=keep, seed=0).p_value
 
 
-def _of_group(
+def _group_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float:
     """P-value of a group that is a random part of its controls."""
     return doubtful.group_p_value(rng, int(data.split()[0]))
 
 
-def _of_doubt(
+def _doubt_hits(
     rng: np.random.Generator, part: str, score: str, data: str, design: str, n: int, d: int, shared: bool
 ) -> float:
     """Return 0 where the doubt is raised, and 1 where it is not: a rate of doubts, not of p-values."""
     return 0.0 if doubtful.is_doubted(rng, data) else 1.0
 
 
-_P_VALUES: dict[str, Callable[..., float | None]] = {"scores": _of_matrix, "groups": _of_group, "doubts": _of_doubt}
+_P_VALUES: dict[str, Callable[..., float | None]] = {
+    "scores": _matrix_hits,
+    "groups": _group_hits,
+    "doubts": _doubt_hits,
+}
 
 
 @false_positives.page

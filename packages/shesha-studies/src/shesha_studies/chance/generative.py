@@ -37,12 +37,12 @@ def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
     """
     rng = np.random.default_rng([seed, d, inputs, MAPS.index(map_of)])
     rows = rng.standard_normal((N, inputs))
-    X, Y = (_mapped(map_of, rows, d, rng) for _ in range(2))
+    X, Y = (_apply_map(map_of, rows, d, rng) for _ in range(2))
     found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
     return {"raw": found.observed, "score": found.score, "p_value": found.p_value}
 
 
-def _mapped(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> Matrix:
+def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> Matrix:
     if map_of == "noise":
         return rng.standard_normal((len(rows), d))
     if map_of == "linear":

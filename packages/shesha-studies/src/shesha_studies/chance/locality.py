@@ -147,7 +147,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "locality", made, "Calibrated scores against neighbourhood size and bandwidth; agreement of distances"
     )
     tables = (("Scores", table), ("Distances to common neighbours", distances))
-    return Page("", tables, (picture,), notes, against(published, numbers_of(rows)))
+    return Page("", tables, (picture,), notes, against(published, published_numbers(rows)))
 
 
 def _distances_sentence(both: pd.DataFrame) -> str:
@@ -181,7 +181,7 @@ def _draw(rows: pd.DataFrame) -> Figure:
     return made
 
 
-def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the raw score by the narrowest kernel."""
     narrow = rows[(rows.kind == MODELS) & (rows.lens == RBF) & (rows.value == min(BANDWIDTHS))]
     return {"narrow_raw": Found(float(narrow.raw.mean()), decimals=1, why="Rows of another length.")}
@@ -192,10 +192,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Agreement of local distances, and what a narrow kernel says of a copy that keeps them."""
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
-    near, narrow = models.drop_duplicates(["data", "width"]), models[_by(models, RBF, min(BANDWIDTHS))]
-    noisy = copies[_by(copies, RBF, min(BANDWIDTHS)) & (copies.noise == copies.noise.max())]
+    near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
+    noisy = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS)) & (copies.noise == copies.noise.max())]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
-    hits, wide = knn.groupby("value").hit.mean(), models[_by(models, RBF, max(BANDWIDTHS))]
+    hits, wide = knn.groupby("value").hit.mean(), models[_kernel_rows(models, RBF, max(BANDWIDTHS))]
     return as_facts(
         {
             "neighbours": rate(int(knn.hit.sum()), len(knn)),
@@ -212,7 +212,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
                 "copy_highest": noisy.score.max(),
             },
             "own_hits": models[(models.scale == OWN) & (models.value == 0.5)].hit.mean(),
-            "half_hits": models[_by(models, RBF, 0.5)].hit.mean(),
+            "half_hits": models[_kernel_rows(models, RBF, 0.5)].hit.mean(),
             "widest_hits": wide.hit.mean(),
             "wide_hits": models[(models.lens == RBF) & (models.value >= 2.0)].hit.mean(),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
@@ -221,7 +221,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     )
 
 
-def _by(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]:
+def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]:
     return (rows.lens == lens) & (rows.value == value)
 
 

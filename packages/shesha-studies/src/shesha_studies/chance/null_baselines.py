@@ -52,7 +52,7 @@ def null_baselines(d: int, seed: int) -> dict[str, float]:
         "common_variance": float(common.var(ddof=1)),
         "p_value": p_values[0],
         "p_of_exponential": p_values[1],
-        **_related(d, seed),
+        **_related_scores(d, seed),
     }
 
 
@@ -64,13 +64,15 @@ def _common(X: Matrix, Y: Matrix) -> Matrix:
     """Count the common neighbours of each row by brute force."""
     nearest = []
     for side in (X, Y):
-        distances = np.linalg.norm(side[:, None] - side[None], axis=2) if side.shape[1] < 100 else _by_products(side)
+        distances = (
+            np.linalg.norm(side[:, None] - side[None], axis=2) if side.shape[1] < 100 else _product_distances(side)
+        )
         np.fill_diagonal(distances, np.inf)
         nearest.append(np.argsort(distances, axis=1)[:, :K])
     return np.array([len(np.intersect1d(a, b)) for a, b in zip(*nearest, strict=True)])
 
 
-def _by_products(X: Matrix) -> Matrix:
+def _product_distances(X: Matrix) -> Matrix:
     squares = np.sum(X * X, axis=1)
     return np.asarray(squares[:, None] + squares[None] - 2 * X @ X.T)
 
@@ -80,7 +82,7 @@ def _exponential(X: Matrix, Y: Matrix) -> float:
     return float(np.exp(5 * cka(X, Y)))
 
 
-def _related(d: int, seed: int) -> dict[str, float]:
+def _related_scores(d: int, seed: int) -> dict[str, float]:
     """CKA of two representations that share part rho of their variance, raw and calibrated."""
     rng = np.random.default_rng([1, seed, d])
     U, V, W = rng.standard_normal((3, N, d))

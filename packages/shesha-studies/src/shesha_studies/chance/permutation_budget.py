@@ -58,7 +58,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         axes[0].plot(own.budget, own.threshold_error, "o-", markersize=3.5, label=name)
     axes[0].set(xlabel="permutations", ylabel="error of the threshold / spread of the null")
     axes[0].legend(frameon=False, fontsize="small")
-    left = _left(new)
+    left = _remaining_scores(new)
     for name, own in left.groupby("measure", sort=False):
         axes[1].plot(own.budget, own.largest, "o-", markersize=3.5, label=name)
     axes[1].set(xlabel="permutations", ylabel="largest calibrated score of unrelated pairs", ylim=(0, None))
@@ -94,7 +94,7 @@ def _largest_shift(one: pd.DataFrame, few: int, many: int) -> Fact:
     return Fact(float(shift[largest]), float(shift[largest]) - half, float(shift[largest]) + half)
 
 
-def _left(new: pd.DataFrame) -> pd.DataFrame:
+def _remaining_scores(new: pd.DataFrame) -> pd.DataFrame:
     """What calibration leaves of unrelated pairs."""
     grouped = new.assign(above=new.score > 0).groupby(["measure", "budget"], sort=False)
     return grouped.agg(mean=("score", "mean"), largest=("score", "max"), above=("above", "mean")).reset_index()
@@ -103,7 +103,7 @@ def _left(new: pd.DataFrame) -> pd.DataFrame:
 @permutation_budget.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Error of the threshold by the number of permutations, in standard deviations of the null."""
-    one, left = rows[rows.pairs == ONE], _left(rows[rows.pairs == NEW])
+    one, left = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
     error, above = _spreads(one).groupby("budget").threshold_error.mean(), left.groupby("budget").above.mean()
     few, many = left[left.budget < 50], left[left.budget >= 99]
     found = {

@@ -70,10 +70,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture("phase_diagrams", made, "Raw and calibrated CKA against d / n and noise, by kind of noise")
-    return Page("", (("Means", table),), (picture,), notes, against(published, numbers_of(rows)))
+    return Page("", (("Means", table),), (picture,), notes, against(published, published_numbers(rows)))
 
 
-def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the range of raw scores where the noise drowns the signal."""
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
     why = (

@@ -14,7 +14,13 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
 from shesha_studies.chance._platonic_facts import make_facts
-from shesha_studies.chance._platonic_numbers import MISSING, mean_trends, numbers_of, untrained, within
+from shesha_studies.chance._platonic_numbers import (
+    MISSING,
+    class_scores,
+    mean_trends,
+    published_numbers,
+    untrained_scores,
+)
 from shesha_studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
 from shesha_studies.chance._sides import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
@@ -122,8 +128,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     called = {own: name for name, own in MEASURES.items()}
     means = table.groupby("measure", sort=False)[["before", "after", "before, with width", "after, with width"]].mean()
     means = means.reset_index().assign(measure=lambda one: one.measure.map(called))
-    bare, inside = untrained(rows), within(rows)
-    checks = against(published, numbers_of(rows, _KNOWN, list(published.key)), MISSING)
+    bare, inside = untrained_scores(rows), class_scores(rows)
+    checks = against(published, published_numbers(rows, _KNOWN, list(published.key)), MISSING)
     tables = (
         ("Correlation with capability and width, mean over sets of models", means),
         ("The same per set", table),

@@ -59,7 +59,7 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
     assert published is not None
-    rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()
     middle = rows[rows["rank"] == sorted(rows["rank"].unique())[len(rows["rank"].unique()) // 2]]
@@ -82,7 +82,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
+def _add_known_null(rows: pd.DataFrame) -> pd.DataFrame:
     """Add whether the raw score passes the 95 % point of a normal curve through the scores of unrelated pairs."""
     null = rows[rows.strength == 0].groupby("measure").raw.agg(["mean", "std"])
     limits = null["mean"] + _POINT * null["std"]
@@ -92,7 +92,7 @@ def _with_known_null(rows: pd.DataFrame) -> pd.DataFrame:
 @power.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Share of pairs with a signal that calibration finds, and that a threshold of the true null finds."""
-    rows = _with_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
+    rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     signal, none = rows[rows.strength > 0], rows[(rows.strength == 0) & (rows.measure == rows.measure.iloc[0])]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
     means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]

@@ -170,7 +170,7 @@ def _proteins(name: str) -> Matrix:
     if name in ("composition", "dipeptides"):
         return np.array([_words(one, 1 if name == "composition" else 2) for one in sequences])
     if name == "3-mers":
-        return np.array([_hashed(one, PROTEINS[name]) for one in sequences])
+        return np.array([_hash_seed(one, PROTEINS[name]) for one in sequences])
     kind, bins = name.split()
     scale = _HYDROPHOBICITY if kind == "hydrophobicity" else _CHARGE
     return np.array([_profile(one, scale, int(bins)) for one in sequences])
@@ -188,7 +188,7 @@ def _words(sequence: str, length: int) -> Vector:
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-def _hashed(sequence: str, n: int) -> Vector:
+def _hash_seed(sequence: str, n: int) -> Vector:
     codes = _codes(sequence)
     words = (codes[:-2] * len(_LETTERS) + codes[1:-1]) * len(_LETTERS) + codes[2:]
     # Knuth's multiplicative hash: the published one is not said.

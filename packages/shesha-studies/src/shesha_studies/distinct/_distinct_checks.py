@@ -67,13 +67,13 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     if where.endswith("Table 17"):
         own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
         return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
-    one = _correlation_of(found, where, group)
+    one = _find_correlation(found, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
     return _check_correlation(where, what, group, number, value, one, error)
 
 
-def _correlation_of(found: Findings, where: str, group: str) -> Correlation | None:
+def _find_correlation(found: Findings, where: str, group: str) -> Correlation | None:
     """Which of our correlations a published one is of."""
     if ", 7.8" in where or "Table 10" in where or group.partition(" ")[0] in ("PWCKA", "Procrustes"):
         measure, _, kind = group.partition(" ")

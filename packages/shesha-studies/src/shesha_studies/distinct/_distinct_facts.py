@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def make_facts(found: Findings) -> Facts:
     """Return what decides the claims."""
-    parts = (_of_components(found), _pooled(found), _of_kinds(found), _levels(found), _of_model(found))
+    parts = (_component_facts(found), _aggregate_facts(found), _kind_facts(found), _levels(found), _model_facts(found))
     return as_facts({name: value for part in parts for name, value in part.items()})
 
 
-def _of_components(found: Findings) -> Mapping[str, Fact]:
+def _component_facts(found: Findings) -> Mapping[str, Fact]:
     """The split of components on their own axes and on others."""
     parts = found.distinct[found.distinct.kind == "PCA"]
     gap = (found.distinct.stability - found.distinct.averaged).abs()
@@ -40,7 +40,7 @@ def _over_groups(one: Correlation) -> Fact:
     return Fact(one.value, one.group_low, one.group_high)
 
 
-def _pooled(found: Findings) -> Mapping[str, Any]:
+def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
     """The aggregate, and the domains."""
     one, own = found.domains["Aggregate"], {**found.domains}
     del own["Aggregate"]
@@ -58,7 +58,7 @@ def _pooled(found: Findings) -> Mapping[str, Any]:
     }
 
 
-def _of_kinds(found: Findings) -> Mapping[str, Any]:
+def _kind_facts(found: Findings) -> Mapping[str, Any]:
     """By kind of transformation."""
     components = found.distinct[found.distinct.kind == "PCA"]
     projected = found.distinct[found.distinct.kind == "random projection"]
@@ -99,7 +99,7 @@ def _levels(found: Findings) -> Mapping[str, Any]:
     return made
 
 
-def _of_model(found: Findings) -> Mapping[str, float]:
+def _model_facts(found: Findings) -> Mapping[str, float]:
     """The mixed model, and what an unchanged base says."""
     one, spread = found.mixed, found.rows[["stability", "cka"]].std()
     parts = found.distinct[found.distinct.kind == "PCA"]

@@ -18,7 +18,7 @@ _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 
 def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
-    parts = (_trade(found), _scores(found), _of_width(found), _groups(found))
+    parts = (_trade(found), _scores(found), _width_facts(found), _groups(found))
     told = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
     return as_facts({name: value for part in (*parts, *told) for name, value in part.items()})
 
@@ -30,7 +30,7 @@ def _column(published: pd.DataFrame, where: str, row: str | None = None, number:
     return own[own.number == number].set_index("row").published.astype(str)
 
 
-def _listed(values: Iterable[float]) -> str:
+def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
@@ -44,19 +44,19 @@ def _trade(found: Findings) -> Mapping[str, Any]:
         "equal_width": mean_correlation([one.value for one in equal], len(found.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
-        "trade in words": _listed(one.value for one in plain),
-        "trade at equal width in words": _listed(one.value for one in equal),
+        "trade in words": _join_signed(one.value for one in plain),
+        "trade at equal width in words": _join_signed(one.value for one in equal),
         "negative at equal width": sum(one.value < 0 and one.p < 0.05 for one in equal),
     }
 
 
-def _of_width(found: Findings) -> Mapping[str, Any]:
+def _width_facts(found: Findings) -> Mapping[str, Any]:
     """Correlations with the number of features."""
     names = ("logme", "accuracy", "stability", "equal")
-    rhos = {name: tables.with_width(found, name) for name in names}
+    rhos = {name: tables.width_correlations(found, name) for name in names}
     return {
         **{f"{name} with width": min(values) for name, values in rhos.items()},
-        **{f"{name} with width in words": _listed(values) for name, values in rhos.items()},
+        **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
     }
 
 
@@ -69,12 +69,12 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _listed(own["all"]),
-        "ranks across at equal width in words": _listed(own["same width"]),
+        "ranks across in words": _join_signed(own["all"]),
+        "ranks across at equal width in words": _join_signed(own["same width"]),
         "ranks across": own["same width"].min(),
         "ranks across_p": own.p.max() if own["same width"].min() > 0 else 1.0,
-        "rotation in words": _listed(gaps),
-        "ranks after rotation in words": _listed(ranks),
+        "rotation in words": _join_signed(gaps),
+        "ranks after rotation in words": _join_signed(ranks),
         "ranks after rotation": min(ranks),
     }
 
@@ -93,7 +93,7 @@ def _groups(found: Findings) -> Mapping[str, Any]:
         known = all(line["p"] == line["p"] for line in numbers.values())
         made |= {
             f"{one} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
-            f"{one} in words": _listed(line["difference"] for line in numbers.values()),
+            f"{one} in words": _join_signed(line["difference"] for line in numbers.values()),
             f"{one} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
         }
     return made
@@ -126,7 +126,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     return {
         "Oxford Pets": table["Oxford Pets"],
         "above the most negative": table["Oxford Pets"] - table.min(),
-        "Table 23 in words": _listed(table),
+        "Table 23 in words": _join_signed(table),
         "published negative": tables.significantly_negative(published),
         "families": mean_correlation(families["all"], int(families.families.min())),
         "textures and pets": pairs["DTD", "Oxford Pets"],

@@ -67,7 +67,7 @@ def dimension(found: Findings) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def with_width(found: Findings, name: str) -> list[float]:
+def width_correlations(found: Findings, name: str) -> list[float]:
     """Rank correlation of a score with the number of features, one per target."""
     table = dimension(found)
     return [

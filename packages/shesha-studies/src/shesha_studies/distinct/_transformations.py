@@ -44,14 +44,14 @@ def variants(d: int) -> list[str]:
     ]
 
 
-def kind_of(variant: str) -> str:
+def transformation_kind(variant: str) -> str:
     """Which row of the table a transformation belongs to."""
     return next(kind for kind in KINDS if variant.startswith(kind))
 
 
 def is_repeat(variant: str, n: int, d: int) -> bool:
     """Whether the cap of PCA, min(n, d) - 1, makes it the same as one with fewer components."""
-    if kind_of(variant) != "PCA":
+    if transformation_kind(variant) != "PCA":
         return False
     k, cap = int(variant.split()[-1]), min(n, d) - 1
     return k > cap and any(cap <= other < k for other in COMPONENTS)
@@ -59,12 +59,12 @@ def is_repeat(variant: str, n: int, d: int) -> bool:
 
 def is_drawn(variant: str) -> bool:
     """Whether a transformation has random numbers of its own."""
-    return kind_of(variant) in ("random projection", "random features", "noise")
+    return transformation_kind(variant) in ("random projection", "random features", "noise")
 
 
 def transformed(X: Matrix, variant: str, rng: np.random.Generator) -> Matrix:
     """Apply a transformation."""
-    kind, what = kind_of(variant), variant.split()[-1]
+    kind, what = transformation_kind(variant), variant.split()[-1]
     if kind == "original":
         return X
     if kind == "PCA":

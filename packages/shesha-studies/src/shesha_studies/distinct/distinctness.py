@@ -29,8 +29,8 @@ from shesha_studies.distinct._transformations import (
     components,
     is_drawn,
     is_repeat,
-    kind_of,
     standardised,
+    transformation_kind,
     transformed,
     variants,
 )
@@ -83,7 +83,7 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     repeat = is_repeat(variant, len(X), one.d)
     seeds = SEEDS[:1] if size == "small" else SEEDS
     return {
-        "kind": kind_of(variant),
+        "kind": transformation_kind(variant),
         "n": len(X),
         "d_base": one.d,
         "repeat": int(repeat),

@@ -95,11 +95,11 @@ def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:
         "few published logme": float(logme(X[:N_FEW], y[:N_FEW], published=True)),
         "repeated logme": float(logme(X[repeats], y[repeats], published=True)),
         "repeated stability": float(feature_split(X[repeats[:N_STABILITY]], n_splits=_SPLITS, seed=_SEED)),
-        "accuracy": _probed(X[:N], y[:N], X[N : N + N_PROBED], y[N : N + N_PROBED]),
+        "accuracy": _probe_accuracy(X[:N], y[:N], X[N : N + N_PROBED], y[N : N + N_PROBED]),
     }
 
 
-def _probed(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArray[np.int64]) -> float:
+def _probe_accuracy(X: Matrix, y: NDArray[np.int64], new: Matrix, answers: NDArray[np.int64]) -> float:
     """Share of new rows that a linear classifier of the features names: what transferability scores predict."""
     mean, spread = X.mean(axis=0), X.std(axis=0) + 1e-12
     A, B = (X - mean) / spread, (new - mean) / spread

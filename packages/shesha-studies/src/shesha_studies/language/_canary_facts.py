@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate, sign_difference
 from shesha.studies.published import Table, number
-from shesha_studies.language._canary_numbers import Found, found_in, of_last_layers
+from shesha_studies.language._canary_numbers import Found, gather_statistics, last_layer_correlations
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
-    found = found_in(rows)
+    found = gather_statistics(rows)
     early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    rho = of_last_layers(found.noise)
+    rho = last_layer_correlations(found.noise)
     made = {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),

@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.published import Table, number
-from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, numbers_of, tied
+from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tiny_gpt import TINY
@@ -16,9 +16,9 @@ _LOST = 0.05
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
-    rows = tied(rows)
+    rows = round_losses(rows)
     real = stand_in(rows, LEAST)
-    own, numbers = rows[rows.model == real], numbers_of(rows, real)
+    own, numbers = rows[rows.model == real], model_tables(rows, real)
     still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
     alarms = still[["shesha", "procrustes", "squared"]].gt(BOUND).astype(float)
     made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}

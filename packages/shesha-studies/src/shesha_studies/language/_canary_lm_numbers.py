@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shesha.studies.checks import Check
 from shesha.studies.published import Table, against, derived, number, of, stand_ins
-from shesha_studies.language._detection import area, first_beyond, sensitivity
+from shesha_studies.language._detection import area, first_detection, sensitivity
 from shesha_studies.language._drifts import BOUND
 from shesha_studies.language._tiny_gpt import TINY
 
@@ -16,12 +16,12 @@ LEAST = 27
 """Rows of a model that is told of: all changes but rounding, once."""
 
 
-def tied(rows: Table) -> Table:
+def round_losses(rows: Table) -> Table:
     """Return rows whose equal losses are ties, whatever the last digits of a difference of shares."""
     return rows.assign(**{name: rows[name].round(6) for name in rows.columns if name.startswith("drop")})
 
 
-def numbers_of(rows: Table, real: str) -> dict[str, Table]:
+def model_tables(rows: Table, real: str) -> dict[str, Table]:
     """Correlations and detection of the model that is told of, and of the small ones."""
     return {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
 
@@ -40,7 +40,7 @@ def _numbers(own: Table) -> Table:
             "probe": noise[name].corr(noise["drop"], method="spearman"),
             "verdicts": noise[name].corr(noise.drop_verdicts, method="spearman"),
             "next words": noise[name].corr(noise.drop_words, method="spearman"),
-            "first noise beyond 0.05": float("nan") if plain else first_beyond(noise, name, BOUND, "amount"),
+            "first noise beyond 0.05": float("nan") if plain else first_detection(noise, name, BOUND, "amount"),
             "area under the curve": float("nan") if plain else area(values, lost),
             "sensitivity at 5 %": float("nan") if plain else sensitivity(values, lost),
             "alarms at 0.05": float("nan") if plain else float((stable[name] > BOUND).mean()),
@@ -61,7 +61,7 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
     for table in ("Table 49", "Table 50", "Table 51"):
 
         def in_its_unit(row: str, what: str, share: float = 1.0 if table == "Table 51" else 0.01) -> float | None:
-            return _scaled(ours(row, what), what, share)
+            return _scale_loss(ours(row, what), what, share)
 
         yield from stand_ins(of(published, table), in_its_unit, why)
     columns = {"correlation": "probe", "first noise": "first noise beyond 0.05"}
@@ -77,7 +77,7 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
     yield from against(claims, {})
 
 
-def _scaled(value: float | None, what: str, share: float) -> float | None:
+def _scale_loss(value: float | None, what: str, share: float) -> float | None:
     return value if value is None or what != "drop" else share * value
 
 

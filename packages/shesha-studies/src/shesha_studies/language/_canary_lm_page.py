@@ -6,17 +6,17 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart
-from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, numbers_of, tied
+from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what models at hand can show of Tables 48 to 51."""
-    rows = tied(rows)
+    rows = round_losses(rows)
     real = stand_in(rows, LEAST)
     own = rows[rows.model == real]
-    numbers = numbers_of(rows, real)
+    numbers = model_tables(rows, real)
     losses = ["drop", "drop_verdicts", "drop_words"]
     means = own.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (

@@ -50,7 +50,7 @@ class Found:
         return shown.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
 
 
-def found_in(rows: Table) -> Found:
+def gather_statistics(rows: Table) -> Found:
     """Gather the statistics of the page."""
     # Equal losses are ties, whatever the last digits of a difference of shares.
     depth = rows.layer / rows.groupby("model").layer.transform("max")
@@ -73,7 +73,7 @@ def found_in(rows: Table) -> Found:
         _layer_correlations(noise),
         _means(noise, early),
         contests,
-        _matched(noise),
+        _equal_alarm_bounds(noise),
     )
 
 
@@ -101,10 +101,10 @@ def _correlations(noise: Table) -> Table:
 
     names = (*METRICS, "level")
     every = {name: noise[name].corr(noise["drop"], method="spearman") for name in names}
-    return pd.DataFrame({"rho": every, "last": of_last_layers(noise).mean()})
+    return pd.DataFrame({"rho": every, "last": last_layer_correlations(noise).mean()})
 
 
-def of_last_layers(noise: Table) -> Table:
+def last_layer_correlations(noise: Table) -> Table:
     """Rank correlations with the loss over the levels of noise: one line per encoder, task and draw."""
     import pandas as pd
 
@@ -120,7 +120,7 @@ def _layer_correlations(noise: Table) -> Table:
     return pd.DataFrame.from_dict(found, orient="index", columns=["rho", "p"])
 
 
-def _matched(noise: Table) -> Table:
+def _equal_alarm_bounds(noise: Table) -> Table:
     """Bounds that 5 % of harmless changes pass, set on one draw of the noise and tried on the others."""
     import pandas as pd
 

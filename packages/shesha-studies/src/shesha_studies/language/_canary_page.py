@@ -8,7 +8,7 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart
-from shesha_studies.language._canary_numbers import Found, checks, found_in
+from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
 from shesha_studies.language._drifts import BOUND, NAMES
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
@@ -16,7 +16,7 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Write the page from the rows and the published numbers."""
-    found, (published, claims) = found_in(rows), apart(lines)
+    found, (published, claims) = gather_statistics(rows), apart(lines)
     tables = (
         ("Comparison with Table 47 (last layers, means of encoders and draws)", found.beside(published)),
         (

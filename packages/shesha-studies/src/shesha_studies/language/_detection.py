@@ -13,7 +13,7 @@ from shesha.support.types import Vector
 NEVER = float("inf")
 
 
-def first_beyond(rows: Table, metric: str, bound: float, level: str = "level") -> float:
+def first_detection(rows: Table, metric: str, bound: float, level: str = "level") -> float:
     """Return the lowest level whose drift passes the bound, or infinity."""
     hits = rows[rows[metric] > bound][level]
     return float(hits.min()) if len(hits) else NEVER
@@ -23,7 +23,9 @@ def firsts(rows: Table, metrics: Sequence[str], bounds: dict[str, Table], unit: 
     """Return the first level beyond the bound for each unit and metric; bounds are indexed by unit."""
     import pandas as pd
 
-    found = {key: {m: first_beyond(own, m, float(bounds[m][key])) for m in metrics} for key, own in rows.groupby(unit)}
+    found = {
+        key: {m: first_detection(own, m, float(bounds[m][key])) for m in metrics} for key, own in rows.groupby(unit)
+    }
     table = pd.DataFrame.from_dict(found, orient="index")
     table.index.names = unit
     return table

@@ -67,14 +67,14 @@ def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
     from scipy.stats import norm, rankdata
 
     ranks = [np.asarray(rankdata(one), dtype=np.float64) for one in (before, after, scores)]
-    difference = _without_each(ranks[0], ranks[2]) - _without_each(ranks[1], ranks[2])
+    difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
     n = len(scores)
     error = np.sqrt((n - 1) / n * ((difference - difference.mean()) ** 2).sum())
     whole = np.corrcoef(ranks[0], ranks[2])[0, 1] - np.corrcoef(ranks[1], ranks[2])[0, 1]
     return float(norm.sf(whole / error)) if error else 1.0
 
 
-def _without_each(a: Vector, b: Vector) -> Vector:
+def _leave_one_out(a: Vector, b: Vector) -> Vector:
     """Correlation of all entries but each one; ranks are those among all, which changes little and costs nothing."""
     n = len(a) - 1
     sums = [one.sum() - one for one in (a, b, a * a, b * b, a * b)]

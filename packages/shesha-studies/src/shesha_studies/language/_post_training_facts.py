@@ -6,12 +6,12 @@ import numpy as np
 
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
 from shesha.studies.published import Table, apart
-from shesha_studies.language._post_training_numbers import further_trained, pairs_of
+from shesha_studies.language._post_training_numbers import published_pairs, training_ratios
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
-    theirs, trained = pairs_of(apart(published)[0]), further_trained(rows)
+    theirs, trained = published_pairs(apart(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
     ratios, doses = (over_draws(np.log(medians[name])) for name in names)
@@ -24,7 +24,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "order": Fact(rho),
     }
     told = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
-    return made | as_facts({**told, **_steps(trained), **_of_pairs(theirs), **_own_kind(trained)})
+    return made | as_facts({**told, **_steps(trained), **_pair_facts(theirs), **_own_kind(trained)})
 
 
 def _steps(trained: Table) -> dict[str, float | str]:
@@ -39,7 +39,7 @@ def _steps(trained: Table) -> dict[str, float | str]:
     }
 
 
-def _of_pairs(theirs: Table) -> dict[str, float | str]:
+def _pair_facts(theirs: Table) -> dict[str, float | str]:
     """Procrustes beside CKA in the published table, by size, and pairs that are no base and instruct."""
     small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
     other = [str(pair) for pair in theirs.index if "Deduped" in str(pair)]

@@ -32,7 +32,7 @@ FAMILIES = (
 )
 
 
-def further_trained(rows: Table) -> Table:
+def training_ratios(rows: Table) -> Table:
     """Add the ratio of the two drifts, and that of the amounts of noise that give them."""
     own = rows[rows.change.isin(TASKS)]
     noise = rows[rows.change == "noise in rows"]
@@ -56,7 +56,7 @@ def _dose(noise: Table, name: str, drift: float) -> float:
     )
 
 
-def pairs_of(published: Table) -> Table:
+def published_pairs(published: Table) -> Table:
     """Return Table 42, one line per pair, with its family."""
     table = of(published, "Table 42").pivot(index="row", columns="number", values="published")
     for name in SHOWN[:3]:
@@ -89,7 +89,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
     }
     yield from derived(
         lines[lines.row.isin(list(own))],
-        lambda row, what: _derived(own[row], what),
+        lambda row, what: _table_mean(own[row], what),
         "the rows of Table 42 give this (mean of the column, or quotient of means)",
     )
     counts = {
@@ -100,7 +100,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
     yield from derived(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
 
 
-def _derived(own: Table, what: str) -> float:
+def _table_mean(own: Table, what: str) -> float:
     return (
         float(own[what.split(", ")[1]].mean() / own.cka.mean()) if what.startswith("times") else float(own[what].mean())
     )

@@ -7,13 +7,13 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import Table, against, apart
 from shesha_studies.language._drifts import NAMES
-from shesha_studies.language._post_training_numbers import SHOWN, further_trained, number_checks, pairs_of
+from shesha_studies.language._post_training_numbers import SHOWN, number_checks, published_pairs, training_ratios
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
     published, claims = apart(lines)
-    trained, theirs = further_trained(rows), pairs_of(published)
+    trained, theirs = training_ratios(rows), published_pairs(published)
     steps = (
         trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()
     )

@@ -36,7 +36,7 @@ UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
 MIN_ENCODERS = 8
 
 
-def over_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are left out."""
     numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
     found = {}
@@ -58,20 +58,20 @@ def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> An
     return partial_correlations(columns, target, groups=network.to_numpy() if whole else None, n_draws=499, seed=0)
 
 
-def tables_of(
+def encoder_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Tables of encoders: correlations, those at small strengths, what max drop is, controls."""
     import pandas as pd
 
     return (
-        ("Rank correlations with max drop over encoders", _correlated(found, small, whole)),
+        ("Rank correlations with max drop over encoders", _correlation_table(found, small, whole)),
         ("What max drop is, and controls (means over encoders)", pd.DataFrame(_controls(tables))),
         ("The seven mean-pooled layers of MiniLM alone", pd.DataFrame(_layers(tables, FAMILIES[0]))),
     )
 
 
-def tables_of_causal(
+def causal_tables(
     tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
 ) -> tuple[tuple[str, pd.DataFrame], ...]:
     """The same tables of the layers of the causal model, which is one network."""
@@ -81,13 +81,13 @@ def tables_of_causal(
         return ()
     alone = [{"rows": family, **line} for family in CAUSAL_FAMILIES for line in _layers(tables, family, "small_drop")]
     return (
-        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlated(found, small)),
+        (f"{CAUSAL}: rank correlations over ten layers, three ways each", _correlation_table(found, small)),
         (f"{CAUSAL}: what max drop is, and controls (means over layers)", pd.DataFrame(_controls(tables))),
         (f"{CAUSAL}: rank correlations with max drop at a tenth of a row's length, way by way", pd.DataFrame(alone)),
     )
 
 
-def _correlated(
+def _correlation_table(
     found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
     import pandas as pd
@@ -123,8 +123,8 @@ def _controls(tables: Tables) -> list[dict[str, object]]:
             "shuffled labels": table.max_drop_chance.mean(),
             "random directions": table.random_drop.mean(),
             "max drop, small strengths": table.small_drop.mean(),
-            "accuracy and max drop, Spearman": _ranked(table.accuracy, table.max_drop),
-            "length and max drop, Spearman": _ranked(table.length, table.max_drop),
+            "accuracy and max drop, Spearman": _rank_correlation(table.accuracy, table.max_drop),
+            "length and max drop, Spearman": _rank_correlation(table.length, table.max_drop),
             "alignment": table.supervised_alignment.mean(),
             "alignment, shuffled": table.alignment_chance.mean(),
             "flips": table.to_target.mean(),
@@ -142,18 +142,18 @@ def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[
     made = []
     for name, table in tables.items():
         own = table[table.family == family]
-        told = {label: _ranked(own[metric], own[target]) for metric, label in METRICS.items()}
-        made.append({"sentences": name, **told, "accuracy of the probe": _ranked(own.accuracy, own[target])})
+        told = {label: _rank_correlation(own[metric], own[target]) for metric, label in METRICS.items()}
+        made.append({"sentences": name, **told, "accuracy of the probe": _rank_correlation(own.accuracy, own[target])})
     return made
 
 
-def _ranked(a: Any, b: Any) -> float:
+def _rank_correlation(a: Any, b: Any) -> float:
     """Rank correlation; NaN where all are equal, or nearly none are there."""
     varies = len(a) > 2 and min(float(np.ptp(one)) for one in (a, b)) > 1e-9
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
-def drawn(tables: Tables) -> Figure:
+def draw_encoders(tables: Tables) -> Figure:
     """Alignment and accuracy against max drop, encoder by encoder."""
     figure: Figure
     figure, axes = pyplot().subplots(
@@ -180,7 +180,7 @@ def drawn(tables: Tables) -> Figure:
     return figure
 
 
-def drawn_causal(tables: Tables) -> Figure:
+def draw_causal(tables: Tables) -> Figure:
     """Draw the length of a row against max drop at published strengths, and alignment against it in that unit."""
     figure: Figure
     figure, axes = pyplot().subplots(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _AT = "supervised_alignment"
 
 
-def numbers_of(tables: Tables, published: pd.DataFrame | None) -> dict[str, Found]:
+def published_numbers(tables: Tables, published: pd.DataFrame | None) -> dict[str, Found]:
     """Return ours for shuffled labels, and what follows from the published tables themselves."""
     assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
@@ -43,12 +43,12 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
         freedom = int(n) - 2 - (2 if "partial" in of else 0)
         rho = abs(float(told[of]))
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
-        holds = _said(p, value)
+        holds = _p_value_fits(p, value)
         made[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
     return made
 
 
-def _said(p: float, value: str) -> bool:
+def _p_value_fits(p: float, value: str) -> bool:
     """Whether a p-value is as said: below a bound (to a power of ten), about a number, or not significant."""
     if value == "n.s.":
         return p > 0.05
@@ -66,11 +66,15 @@ def make_facts(tables: Tables, causal: Tables) -> Facts:
     found = {name: correlations(table, "max_drop") for name, table in tables.items()}
     small = {name: correlations(table, "small_drop") for name, table in causal.items()}
     whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
-    made = _averages(tables, found, small) | as_facts(_of_tables(tables, found)) | as_facts(_beyond(found, whole))
+    made = (
+        _averages(tables, found, small)
+        | as_facts(_set_facts(tables, found))
+        | as_facts(_partial_p_values(found, whole))
+    )
     if not causal:
         return made
     own = {name: correlations(table, "max_drop") for name, table in causal.items()}
-    return made | as_facts(_of_tables(causal, own), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
+    return made | as_facts(_set_facts(causal, own), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
 
 
 def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> dict[str, Fact]:
@@ -92,7 +96,7 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
     return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
 
 
-def _of_tables(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
+def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked of any collection of encoders, set by set, and over the sets."""
     made: dict[str, Any] = {}
     for name, table in tables.items():
@@ -129,7 +133,7 @@ def _of_tables(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _beyond(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, float]:
+def _partial_p_values(found: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, float]:
     """P-values given Fisher and silhouette, once the layers of a network are exchanged together."""
     p_values = {name: float(one[_AT].partial_p) for name, one in whole.items()}
     positive = {name: found[name][_AT].partial > 0 for name in found}

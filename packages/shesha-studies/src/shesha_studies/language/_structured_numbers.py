@@ -14,7 +14,7 @@ LEAST = 96
 WHY = "means over 16 causal models that are not at hand; ours: "
 
 
-def key_of(table: str, row: str) -> tuple[str, float]:
+def change_key(table: str, row: str) -> tuple[str, float]:
     """Return the change and the amount that a row of a table is about."""
     if table == "Table 44":
         return row, 8.0 if row == "int8" else 4.0
@@ -26,7 +26,7 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
     for table, kind in TABLES.items():
         yield from stand_ins(
             of(published, table),
-            lambda row, what, table=table: _value(own, key_of(table, row), what),  # type: ignore[misc]
+            lambda row, what, table=table: _value(own, change_key(table, row), what),  # type: ignore[misc]
             WHY + name,
             kind,
         )

@@ -12,7 +12,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart, of
 from shesha_studies.language._drifts import NAMES
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._structured_numbers import LEAST, SHOWN, TABLES, checks, key_of
+from shesha_studies.language._structured_numbers import LEAST, SHOWN, TABLES, change_key, checks
 from shesha_studies.language._tiny_gpt import TINY
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _join_published(own: Table, published: Table) -> Table:
     lines = []
     for table in TABLES:
         for row, theirs in of(published, table).groupby("row", sort=False):
-            at = key_of(table, str(row))
+            at = change_key(table, str(row))
             values = {line.number: float(line.published) for line in theirs.itertuples()}
             ours = own.loc[at].to_dict() if at in own.index else {}
             pairs = {

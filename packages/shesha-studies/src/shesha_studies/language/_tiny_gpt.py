@@ -47,16 +47,16 @@ def reader() -> Any:
 
 def tiny(name: str, seed: int = 0) -> Model:
     """Return a GPT-2 of three blocks, 64 wide; trained (half a minute) on 6,920 sentences and their verdicts."""
-    return _made(name, seed)
+    return _make_model(name, seed)
 
 
 @cache
-def _made(name: str, seed: int) -> Model:
+def _make_model(name: str, seed: int) -> Model:
     from shesha_studies.language_models import Model
 
     network = _new(seed)
     if name == TINY[0]:
-        _trained(network, seed)
+        _train_model(network, seed)
     return Model(network.transformer, reader(), "ln_f", network.transformer.wte.weight.detach().clone())
 
 
@@ -84,7 +84,7 @@ def _new(seed: int) -> Any:
         return made.eval()
 
 
-def _trained(network: Any, seed: int) -> None:
+def _train_model(network: Any, seed: int) -> None:
     """Train, or read what an earlier process trained: the same numbers, half a minute sooner."""
     import torch
     from safetensors.torch import load_file, save_file

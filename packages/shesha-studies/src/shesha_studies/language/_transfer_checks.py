@@ -22,7 +22,7 @@ from shesha.studies.published import (
     stand_ins,
 )
 from shesha_studies.language._transfer_models import FAMILIES, TEST
-from shesha_studies.language._transfer_numbers import by_metric, table_57
+from shesha_studies.language._transfer_numbers import metric_correlations, table_57
 
 KEYS = {
     "Label-RDM Align": "alignment",
@@ -61,7 +61,7 @@ TEST_ROWS = 1000
 
 def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every row of Tables 55 to 58 and every number of the text."""
-    found = by_metric(rows).set_index(["number", "accuracy"])
+    found = metric_correlations(rows).set_index(["number", "accuracy"])
     yield from _stars(published)
     for table in ("Table 55", "Table 56"):
         lines = of(published, table)

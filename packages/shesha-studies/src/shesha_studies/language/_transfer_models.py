@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from shesha.support.types import Labels, Matrix
-from shesha_studies.causal_rows import CAUSAL, POOLINGS, pooled_layers
+from shesha_studies.causal_rows import CAUSAL, POOLINGS, pool_layers
 from shesha_studies.files import sklearn, table
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha_studies.language._tiny_gpt import TINY
@@ -32,22 +32,22 @@ _FILES = {"source": "train_phrases_8000.csv", "train": "train_sentences.csv", "t
 _SIZES = {"source": SOURCE, "train": TRAIN, "test": TEST}
 
 
-def labels_of(which: str) -> Labels:
+def read_labels(which: str) -> Labels:
     """Return the labels of "source" phrases, "train" or "test" sentences, half of each class."""
-    return np.asarray(_chosen(which)[1])
+    return np.asarray(_choose_rows(which)[1])
 
 
 def features(family: str, part: int) -> dict[str, Matrix]:
     """Return the rows of the three sets, of length 1."""
     if family in ("random features", "words"):
-        return _of_words(family, part)
+        return _word_features(family, part)
     if family.startswith(CAUSAL):
         pooling = family.partition(", ")[2] or POOLINGS[0]
         return {which: _unit(_causal(which)[pooling, part]) for which in _FILES}
     return {which: rows[part] for which, rows in _layers(family).items()}
 
 
-def _chosen(which: str) -> tuple[list[str], Labels]:
+def _choose_rows(which: str) -> tuple[list[str], Labels]:
     rows = table("sst2", _FILES[which])
     # Phrases of one or two words say nothing.
     rows = rows[[len(text.split()) >= 4 for text in rows["sentence"]]]
@@ -55,9 +55,9 @@ def _chosen(which: str) -> tuple[list[str], Labels]:
     return half["sentence"].tolist(), half["label"].to_numpy(dtype=np.intp)
 
 
-def _of_words(family: str, part: int) -> dict[str, Matrix]:
+def _word_features(family: str, part: int) -> dict[str, Matrix]:
     """Weighted counts of words, in random directions or in those of greatest variance among the phrases."""
-    texts = {which: _chosen(which)[0] for which in _FILES}
+    texts = {which: _choose_rows(which)[0] for which in _FILES}
     counts = sklearn("feature_extraction.text").TfidfVectorizer().fit(texts["source"] + texts["train"])
     seen = {which: counts.transform(own) for which, own in texts.items()}
     if family == "words":
@@ -75,13 +75,13 @@ def _unit(rows: Matrix) -> Matrix:
 
 @cache
 def _causal(which: str) -> dict[tuple[str, int], Matrix]:
-    return pooled_layers(_chosen(which)[0], FAMILIES[CAUSAL])
+    return pool_layers(_choose_rows(which)[0], FAMILIES[CAUSAL])
 
 
 @lru_cache(maxsize=1)
 def _layers(family: str) -> dict[str, dict[int, Matrix]]:
     model, names = _model(family)
-    texts = {which: _chosen(which)[0] for which in _FILES}
+    texts = {which: _choose_rows(which)[0] for which in _FILES}
     level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
     with perturbed(model.network, "noise", level, 0):
         found = {which: embedded(model, own, list(names.values())) for which, own in texts.items()}
@@ -94,10 +94,10 @@ def _model(family: str) -> tuple[Model, dict[int, str]]:
     name, layers = (MPNET, 12) if family == "MPNet" else (MINILM, 6)
     names = {part: f"encoder.layer.{part - 1}" for part in range(1, layers + 1)}
     model = load(name)
-    return (_untrained(model), names) if family.endswith("untrained") else (model, names)
+    return (_fresh_weights(model), names) if family.endswith("untrained") else (model, names)
 
 
-def _untrained(model: Model) -> Model:
+def _fresh_weights(model: Model) -> Model:
     import torch
 
     with torch.random.fork_rng(devices=[]):

@@ -40,9 +40,9 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
     without = [float(spearmanr(a[names != name], b[names != name]).statistic) for name in known]
     found = {
         "rho": float(spearmanr(a, b).statistic),
-        "p": permuted(a, b),
+        "p": permutation_p(a, b),
         "rho_families": float(spearmanr(first, second).statistic),
-        "p_families": permuted(first, second),
+        "p_families": permutation_p(first, second),
         "families": float(len(known)),
         "lowest": min(without),
         "highest": max(without),
@@ -53,7 +53,7 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
     return found
 
 
-def permuted(a: Vector, b: Vector, seed: int = 0) -> float:
+def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
     """Two-sided p-value of a rank correlation, among 1,999 permutations and the order observed."""
     ranks = [_centred(one) for one in (a, b)]
     rng = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def _centred(values: Vector) -> Vector:
     return np.asarray(ranks / np.linalg.norm(ranks))
 
 
-def by_metric(rows: Table) -> Table:
+def metric_correlations(rows: Table) -> Table:
     """Return one line per score and number of examples."""
     import pandas as pd
 
@@ -98,16 +98,16 @@ def table_57(published: Table) -> Table:
     table = of(published, "Table 57").pivot(index="row", columns="number", values="published")
     for name in ("alignment", "accuracy 1", "accuracy 2"):
         table[name] = table[name].astype(float)
-    return table.assign(family=[family_of(str(name)) for name in table.index])
+    return table.assign(family=[model_family(str(name)) for name in table.index])
 
 
-def family_of(model: str) -> str:
+def model_family(model: str) -> str:
     """Return bge, GIST, e5, gte, t5 (also gtr-t5), jina, or what the model was made of (MiniLM, mpnet, ...)."""
     found = re.search(r"bge|GIST|MiniLM|mpnet|distilroberta|albert|jina|t5|e5|gte", model)
     return found.group() if found else model
 
 
-def of_table_57(published: Table) -> dict[str, Table]:
+def table_57_correlations(published: Table) -> dict[str, Table]:
     """Alignment against accuracy in the published rows themselves: all, without the outlier, and by size."""
     import pandas as pd
 

@@ -10,18 +10,18 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import Table, apart
 from shesha_studies.causal_rows import CAUSAL, SINK
 from shesha_studies.language._transfer_checks import checks
-from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, by_metric, of_table_57
+from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_correlations, table_57_correlations
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
     published, claims = apart(lines)
-    found, theirs = by_metric(rows), of_table_57(published)
+    found, theirs = metric_correlations(rows), table_57_correlations(published)
     all_of = found[found.accuracy == "accuracy 512"].set_index("number")
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
-        ("Rank correlations by number of examples", _by_shots(found)),
-        ("The published Table 57 again: alignment against accuracy", _published(theirs)),
+        ("Rank correlations by number of examples", _shots_table(found)),
+        ("The published Table 57 again: alignment against accuracy", _published_table(theirs)),
         (
             "Models",
             rows[
@@ -47,13 +47,13 @@ def make_page(rows: Table, lines: Table) -> Page:
     return Page("", tables, (_picture(rows, found),), notes, tuple(checks(rows, published, claims)))
 
 
-def _by_shots(found: Table) -> Table:
+def _shots_table(found: Table) -> Table:
     table = found.pivot(index="number", columns="accuracy", values="rho")
     ordered = sorted(table.columns, key=lambda name: int(name.split()[-1]))
     return table[ordered].reindex(NUMBERS).reset_index()
 
 
-def _published(theirs: dict[str, Table]) -> Table:
+def _published_table(theirs: dict[str, Table]) -> Table:
     import pandas as pd
 
     return pd.DataFrame(theirs).T.reset_index(names="what")

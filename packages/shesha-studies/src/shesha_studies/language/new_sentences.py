@@ -13,7 +13,7 @@ from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against
-from shesha_studies.causal_rows import CAUSAL_FAMILIES, rows_by
+from shesha_studies.causal_rows import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 
@@ -51,7 +51,7 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
         rows = rng.permutation(corpus)[:N_STEERED]
     groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
     kept = None if groups is None else groups[rows]
-    X = rows_by("Synthetic", encoder)[rows]
+    X = encoder_rows("Synthetic", encoder)[rows]
     found = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
     return {
         "rows": len(rows),
@@ -75,7 +75,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "`random` is max drop along random directions; p is that of max drop under 19 shuffles.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )
-    checks = against(published, numbers_of())
+    checks = against(published, published_numbers())
     picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by what is kept whole")
     return Page("", (("Means of the draws", table.reset_index()),), (picture,), notes, checks)
 
@@ -102,7 +102,7 @@ def _draw(table: Any) -> Figure:
     return made
 
 
-def numbers_of() -> dict[str, Found]:
+def published_numbers() -> dict[str, Found]:
     """Return how many sentences of either kind the grammar has."""
     labels = grammar()["label"]
     return {name: Found(float((labels == name).sum())) for name in ("positive", "negative")}

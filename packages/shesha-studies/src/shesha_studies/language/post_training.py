@@ -110,20 +110,20 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
         return drifts(before, before + amount * before.std(axis=0).mean() * rng.standard_normal(before.shape))
     if change == "shuffled rows":
         return drifts(before, before[np.random.default_rng(seed).permutation(len(before))])
-    return drifts(before, _after(model, change, int(amount), seed)[prompts])
+    return drifts(before, _rows_after(model, change, int(amount), seed)[prompts])
 
 
 @lru_cache(maxsize=2)
 def _rows(name: str) -> dict[str, Matrix]:
-    return _encoded(load(name))
+    return _encode_prompts(load(name))
 
 
 @lru_cache(maxsize=2)
-def _after(name: str, change: str, steps: int, seed: int) -> dict[str, Matrix]:
-    return _encoded(tuned(name, change, seed)[steps] if change in TASKS else load(change))
+def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matrix]:
+    return _encode_prompts(tuned(name, change, seed)[steps] if change in TASKS else load(change))
 
 
-def _encoded(model: Model) -> dict[str, Matrix]:
+def _encode_prompts(model: Model) -> dict[str, Matrix]:
 
     texts = {one: prompts(one) for one in SETS}
     every = [text for own in texts.values() for text in own]

@@ -11,19 +11,19 @@ from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.published import against
-from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, rows_by
+from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
 from shesha_studies.encoders import ENCODERS
 from shesha_studies.language._steering import (
     UNREACHABLE,
+    average_encoders,
+    causal_tables,
     correlations,
-    drawn,
-    drawn_causal,
-    over_encoders,
-    tables_of,
-    tables_of_causal,
+    draw_causal,
+    draw_encoders,
+    encoder_tables,
 )
-from shesha_studies.language._steering_facts import make_facts, numbers_of
-from shesha_studies.sentences import SETS, labelled
+from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.sentences import SETS, read_set
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     SmolLM2-135M-Instruct (mean over tokens, over all but the first, last token). Strengths -2 to 2 as published, and
     0.05 and 0.1 mean lengths of a row.
     """
-    X, y = rows_by(sentences, encoder), labelled(sentences)[1]
+    X, y = encoder_rows(sentences, encoder), read_set(sentences)[1]
     # Shuffled labels, for one split of the rows: their mean over encoders is what is told.
     n_draws = 19 if seed == SEEDS[0] else 0
     first, second = halves(y, seed=seed)
@@ -88,26 +88,28 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
+    tables, own = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
     found, small, of_own, small_own = (
         {name: correlations(table, target) for name, table in some.items()}
         for some in (tables, own)
         for target in ("max_drop", "small_drop")
     )
     whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
-    checks = against(published, numbers_of(tables, published), UNREACHABLE)
+    checks = against(published, published_numbers(tables, published), UNREACHABLE)
     pictures = [
-        Picture("steering", drawn(tables), "Supervised alignment, and the accuracy of the probe, against max drop")
+        Picture(
+            "steering", draw_encoders(tables), "Supervised alignment, and the accuracy of the probe, against max drop"
+        )
     ]
     if own:
         shows = (
             f"Layers of {CAUSAL}: length of a row against max drop at the published strengths; alignment against max "
             "drop at a tenth of a row's length"
         )
-        pictures.append(Picture("steering_causal", drawn_causal(own), shows))
+        pictures.append(Picture("steering_causal", draw_causal(own), shows))
     return Page(
         "",
-        (*tables_of(tables, found, small, whole), *tables_of_causal(own, of_own, small_own)),
+        (*encoder_tables(tables, found, small, whole), *causal_tables(own, of_own, small_own)),
         tuple(pictures),
         (*_NOTES, *((SINK, _ONE_NETWORK) if own else ())),
         checks,
@@ -136,5 +138,5 @@ _ONE_NETWORK = (
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations over encoders, and over the layers of the causal model with strengths in lengths of a row."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, own = over_encoders(rows[~of_causal]), over_encoders(rows[of_causal])
+    tables, own = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
     return make_facts(tables, own) if tables else {}

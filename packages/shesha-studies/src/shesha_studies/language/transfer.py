@@ -12,7 +12,7 @@ from shesha.studies.facts import Facts
 from shesha.support.types import Labels, Matrix
 from shesha_studies.files import sklearn
 from shesha_studies.language._transfer_facts import make_facts
-from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, labels_of
+from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, read_labels
 from shesha_studies.language._transfer_page import make_page
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def transfer(family: str, part: int) -> dict[str, float]:
     probe is the best of seven on 88 other sentences, as published; k: means of two draws.
     """
     X = {which: features(family, part)[which] for which in ("source", "train", "test")}
-    y = {which: labels_of(which) for which in X}
+    y = {which: read_labels(which) for which in X}
     found = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
         found[f"accuracy {k}"] = float(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import in_colour
-from shesha_studies.networks.training import descend, passed, seeded
+from shesha_studies.networks.training import descend, run_epoch, seed_torch
 
 ARCHITECTURES = ("dense", "plain", "wide", "residual", "transformer")
 EPOCHS = 4
@@ -33,7 +33,7 @@ class Checkpoint:
 def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tuple[Checkpoint, ...]:
     """Train a network, and return it before training and after every epoch."""
     pixels, labels, held_out, answers = in_colour(data)
-    with seeded(seed) as torch:
+    with seed_torch(seed) as torch:
         body = _body(torch.nn, architecture, pixels.shape[1:])
         head = torch.nn.Linear(_WIDTH[architecture], 10)
         optimiser = torch.optim.AdamW([*body.parameters(), *head.parameters()], lr=_RATE[architecture])
@@ -43,17 +43,17 @@ def trained(data: str, architecture: str, seed: int, n_test: int = 2000) -> tupl
             return torch.nn.functional.cross_entropy(told, torch.from_numpy(labels[rows]))
 
         rng = np.random.default_rng(seed)
-        found = [_looked(0, body, head, held_out[:n_test], answers[:n_test])]
+        found = [_attend(0, body, head, held_out[:n_test], answers[:n_test])]
         for epoch in range(1, EPOCHS + 1):
             descend(optimiser, rng.permutation(len(pixels))[:N_TRAIN].reshape(-1, BATCH), loss)
-            found.append(_looked(epoch, body, head, held_out[:n_test], answers[:n_test]))
+            found.append(_attend(epoch, body, head, held_out[:n_test], answers[:n_test]))
     return tuple(found)
 
 
-def _looked(epoch: int, body: Any, head: Any, pixels: NDArray[Any], labels: NDArray[Any]) -> Checkpoint:
+def _attend(epoch: int, body: Any, head: Any, pixels: NDArray[Any], labels: NDArray[Any]) -> Checkpoint:
     body.eval()
-    features = passed(body, pixels)
-    accuracy = float((passed(head, features).argmax(1) == labels).mean())
+    features = run_epoch(body, pixels)
+    accuracy = float((run_epoch(head, features).argmax(1) == labels).mean())
     body.train()
     return Checkpoint(epoch, features.astype(np.float64), accuracy)
 

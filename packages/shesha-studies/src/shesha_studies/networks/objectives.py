@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.support.types import Matrix
 from shesha_studies.networks.images import Pictures, grey
-from shesha_studies.networks.training import descend, passed, seeded
+from shesha_studies.networks.training import descend, run_epoch, seed_torch
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ class Network:
     def features(self, X: Pictures) -> Matrix:
         """Penultimate features, rows x width."""
         self.body.eval()
-        return np.asarray(passed(self.body, X), dtype=np.float64)
+        return np.asarray(run_epoch(self.body, X), dtype=np.float64)
 
     def probabilities(self, X: Pictures) -> Matrix | None:
         """Of the classes that it was trained on; None without a classifier."""
@@ -42,7 +42,7 @@ class Network:
             return None
         head = self.head
         self.body.eval()
-        logits = np.asarray(passed(lambda part: head(self.body(part)), X), dtype=np.float64)
+        logits = np.asarray(run_epoch(lambda part: head(self.body(part)), X), dtype=np.float64)
         exponential = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(exponential / exponential.sum(axis=1, keepdims=True))
 
@@ -57,7 +57,7 @@ def trained(source: str, objective: str, shape: str, width: int, seed: int) -> N
         If torch or the images are not there.
     """
     X, y = (part[:_N_TRAIN] for part in grey(source, "train"))
-    with seeded(seed) as torch:
+    with seed_torch(seed) as torch:
         body = _body(shape, width)
         extra, loss = _LOSSES[objective](width)
         if extra is not None:

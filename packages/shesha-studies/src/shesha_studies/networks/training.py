@@ -18,7 +18,7 @@ _TOGETHER = 500
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[Any]:
+def seed_torch(seed: int) -> Iterator[Any]:
     """Give torch with its own random numbers and one thread: the same machine gives the same network whatever it does.
 
     Raises
@@ -54,7 +54,7 @@ def descend(
             schedule.step()
 
 
-def passed(function: Callable[[torch.Tensor], torch.Tensor], X: NDArray[Any]) -> NDArray[Any]:
+def run_epoch(function: Callable[[torch.Tensor], torch.Tensor], X: NDArray[Any]) -> NDArray[Any]:
     """Return what a function gives for all rows, a few hundred at a time."""
     import torch
 

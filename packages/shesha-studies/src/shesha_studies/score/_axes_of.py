@@ -9,7 +9,7 @@ import numpy as np
 from shesha.data import digits_network
 from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Matrix
-from shesha_studies.causal_rows import CAUSAL, POOLINGS, rows_by
+from shesha_studies.causal_rows import CAUSAL, POOLINGS, encoder_rows
 from shesha_studies.data import mixture, noise
 from shesha_studies.encoders import encoded
 from shesha_studies.files import opened
@@ -59,7 +59,7 @@ def _cells(family: str, names: object, states: tuple[str, ...], seeds: range = r
     ]
 
 
-def rows_of(family: str, name: str, state: str, seed: int) -> Matrix:
+def read_rows(family: str, name: str, state: str, seed: int) -> Matrix:
     """Return at most 300 rows of a representation, drawn once for all states of it.
 
     Raises
@@ -106,7 +106,7 @@ def _sentences(name: str, state: str, seed: int) -> Matrix:
 
 
 def _causal(name: str, state: str, seed: int) -> Matrix:
-    X = rows_by("SST-2", f"{CAUSAL}, {name.removesuffix(STANDARDISED).replace(', layer', ': layer')}")
+    X = encoder_rows("SST-2", f"{CAUSAL}, {name.removesuffix(STANDARDISED).replace(', layer', ': layer')}")
     return X / X.std(axis=0) if name.endswith(STANDARDISED) else X
 
 

@@ -51,7 +51,7 @@ CHANGES: dict[str, Callable[[Matrix, np.random.Generator], Matrix]] = {
 }
 
 
-def changed(X: Matrix, change: str, rng: np.random.Generator) -> Matrix:
+def apply_change(X: Matrix, change: str, rng: np.random.Generator) -> Matrix:
     """Return the rows after a change of this name."""
     return CHANGES[change](X, rng)
 

@@ -35,10 +35,10 @@ def baseline(n: int, d: int, n_classes: int, seed: int) -> dict[str, float]:
     """Test 10: the three variants of independent noise with random labels."""
     rng = np.random.default_rng([seed, n, d, n_classes])
     X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
-    return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_named("{}_noise", X, y)}
+    return {"n": n, "d": d, "feature_split_noise": feature_split(X, seed=seed), **_score_names("{}_noise", X, y)}
 
 
-def _named(pattern: str, X: Matrix, y: Labels) -> dict[str, float]:
+def _score_names(pattern: str, X: Matrix, y: Labels) -> dict[str, float]:
     return {pattern.format(name): float(score(X, y)) for name, score in SUPERVISED.items()}
 
 
@@ -53,7 +53,7 @@ def _validity(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float
     rows, labels = X[:400], y[:400]
     split = partial(feature_split, seed=SEED)
     twice = [abs(split(rows) - split(rows)), *(abs(f(rows, labels) - f(rows, labels)) for f in SUPERVISED.values())]
-    found = {"feature_split_400": split(rows), **_named("{}_400", rows, labels)}
+    found = {"feature_split_400": split(rows), **_score_names("{}_400", rows, labels)}
     at_scales = [split(scale * rows[:200]) for scale in _SCALES]
     moved = max(abs(value - split(rows[:200])) for value in at_scales)
     valid = all(np.isfinite(value) and -1 <= value <= 1 for value in (*found.values(), *at_scales))
@@ -74,7 +74,7 @@ def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, flo
         "feature_split_pca_fresh": feature_split(fresh - fresh.mean(axis=0), seed=SEED),
         "feature_split_pca_turned": feature_split(own @ turn, seed=SEED),
         "components_correlate": float(np.abs(np.corrcoef(own.T) - np.eye(keep)).max()),
-        **_named("{}_pca", own, labels),
+        **_score_names("{}_pca", own, labels),
     }
 
 
@@ -88,8 +88,8 @@ def _labels(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
     rows, labels = X[:500], y[:500]
     chance = (len(np.unique(labels)) - 1) / (len(labels) - 1)
     return {
-        **_named("{}_true", rows, labels),
-        **_named("{}_random", rows, rng.permutation(labels)),
+        **_score_names("{}_true", rows, labels),
+        **_score_names("{}_random", rows, rng.permutation(labels)),
         "variance_expected": chance,
     }
 
@@ -98,7 +98,10 @@ def _imbalance(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, floa
     """Test 7: a hundred rows of the first class, five of each other; the same with random labels."""
     chosen = np.concatenate(list(_twenty_to_one(y)))
     rows, labels = X[chosen], y[chosen]
-    return {**_named("{}_imbalanced", rows, labels), **_named("{}_imbalanced_random", rows, rng.permutation(labels))}
+    return {
+        **_score_names("{}_imbalanced", rows, labels),
+        **_score_names("{}_imbalanced_random", rows, rng.permutation(labels)),
+    }
 
 
 def n_unbalanced(n_classes: int) -> int:

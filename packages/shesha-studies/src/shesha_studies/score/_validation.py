@@ -22,7 +22,7 @@ UNREACHABLE = {
 }
 
 
-def numbers_of(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
     """Return ours for every published number that models at hand, noise, or other published numbers give."""
     differences = models.seed_difference
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
@@ -36,10 +36,10 @@ def numbers_of(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
     found |= {f"random/CIFAR-10/{name}": draws(labelled[f"{name}_random"], _CLOUD) for name in ("variance", "zscore")}
     found |= {f"random/CIFAR-100/{name}": draws(hundred[f"{name}_noise"], _CLOUD) for name in ("variance", "zscore")}
     found |= {f"baseline/{name}": draws(ten[f"{name}_noise"]) for name in ("feature_split", "variance", "zscore")}
-    return {**found, **_overall(found), **dict(_arithmetic(printed(published)))}
+    return {**found, **_overall(found), **dict(_arithmetic(printed_numbers(published)))}
 
 
-def printed(published: pd.DataFrame) -> dict[str, float]:
+def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
     """Return numbers by their key; of a number that several places print, the first."""
     found: dict[str, float] = {}
     for key, value in zip(published.key, published.published, strict=True):

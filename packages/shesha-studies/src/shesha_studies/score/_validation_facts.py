@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.studies.facts import Facts, as_facts
-from shesha_studies.score._validation import columns_of_table_3, printed
+from shesha_studies.score._validation import columns_of_table_3, printed_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,13 +18,19 @@ _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 
 def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims of 6.2 and of the journal version's Table 9."""
-    told = printed(published)
-    parts = (_scores_alike(models), _reduced(models), _labels(models, noise), _uneven(models), _drifts(models, told))
+    told = printed_numbers(published)
+    parts = (
+        _repeatability(models),
+        _component_scores(models),
+        _labels(models, noise),
+        _uneven(models),
+        _drifts(models, told),
+    )
     found = {name: value for part in parts for name, value in part.items()}
     return as_facts({**found, **_baseline(models, noise), **_table_3(told), **_table_6(told)})
 
 
-def _scores_alike(models: pd.DataFrame) -> Mapping[str, float]:
+def _repeatability(models: pd.DataFrame) -> Mapping[str, float]:
     """Tests 3, 4 and 9."""
     differences, n = models.seed_difference, len(models)
     return {
@@ -43,7 +49,7 @@ def _scores_alike(models: pd.DataFrame) -> Mapping[str, float]:
     }
 
 
-def _reduced(models: pd.DataFrame) -> Mapping[str, float]:
+def _component_scores(models: pd.DataFrame) -> Mapping[str, float]:
     """Test 5: on 64 principal components."""
     cut = models[models.d > models.n_components]
     scores, full = cut.feature_split_pca, cut.feature_split_400.mean()

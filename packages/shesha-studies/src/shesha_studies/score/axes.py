@@ -12,7 +12,7 @@ from shesha.studies.definition import study
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.causal_rows import CAUSAL, SINK
-from shesha_studies.score._axes_of import STANDARDISED, every, rows_of
+from shesha_studies.score._axes_of import STANDARDISED, every, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
     The score on the given axes, averaged over random bases, and after one random rotation, which must give the same as
     the average; each with columns centred as well, since a mean row common to all is on any axes. At most 300 rows.
     """
-    X = rows_of(family, name, state, seed)
+    X = read_rows(family, name, state, seed)
     centred = X - X.mean(axis=0)
     turn = np.linalg.qr(np.random.default_rng([seed, 1]).standard_normal((X.shape[1], X.shape[1])))[0]
     return {
@@ -76,8 +76,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     answer = (
         f"Rotated to random axes, scores of networks and encoders (columns centred) change by {_share(learned):.0f} % "
         f"on average (of the axes: {said}; at most {far.of_axes:+.2f}, {far['name']}, {far.state}), and "
-        f"{_explained(learned):.0f} % of the variance of scores over them is that of the score averaged over bases. "
-        f"Principal components score {pcs.split_centred.mean():.2f} on their "
+        f"{_variance_share(learned):.0f} % of the variance of scores over them is that of the score averaged over "
+        f"bases. Principal components score {pcs.split_centred.mean():.2f} on their "
         f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_causal_sentence(rows)}"
     )
     notes = (
@@ -100,7 +100,7 @@ def _share(rows: pd.DataFrame) -> float:
     return float(100 * (rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
 
 
-def _explained(rows: pd.DataFrame) -> float:
+def _variance_share(rows: pd.DataFrame) -> float:
     """Percent of the variance of scores that the score averaged over bases accounts for as it is, without a fit."""
     residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
     return 100 * (1 - residual / float(rows.split_centred.var(ddof=0)))

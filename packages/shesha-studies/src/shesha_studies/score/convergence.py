@@ -74,7 +74,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "draws. `estimate` gives the interval of a score over rows.",
         "Ours are other models than the published ones, whose weights are not at hand.",
     )
-    checks = against(published, numbers_of(table, published), UNREACHABLE)
+    checks = against(published, published_numbers(table, published), UNREACHABLE)
     picture = Picture("convergence", made, "Feature split against the number of rows, one line per representation")
     return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
 
@@ -91,18 +91,18 @@ def _drifts(rows: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _of_table_2(published: pd.DataFrame) -> np.ndarray:
+def _table_2(published: pd.DataFrame) -> np.ndarray:
     return np.abs(published[published["where"].str.endswith("Table 2")].published.iloc[:15].astype(float).to_numpy())
 
 
-def numbers_of(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
     """Return mean drifts, of the published table and of ours."""
     sizes = table["drift of one draw at 400"].abs()
     return {
-        "table mean": Found(float(_of_table_2(published).mean()), 0.00005),
+        "table mean": Found(float(_table_2(published).mean()), 0.00005),
         "mean drift": Found(float(sizes.mean()), float(sizes.std()), "Other models."),
         "mean drift is 0.0077": Found(
-            _printed(published, "mean drift"),
+            _printed_number(published, "mean drift"),
             0.0,
             "0.0077 is the mean over models of the size of a mean of two signed drifts, which cancel; the mean "
             "absolute difference of the same experiment is 0.0115 (6.2.1).",
@@ -111,7 +111,7 @@ def numbers_of(table: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]
     }
 
 
-def _printed(published: pd.DataFrame, key: str) -> float:
+def _printed_number(published: pd.DataFrame, key: str) -> float:
     return float(published[published.key == key].published.iloc[0])
 
 
@@ -120,9 +120,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How far scores of few rows lie from those of the most there are."""
     assert published is not None
     table = _drifts(rows)
-    sizes, models = table["drift of one draw at 400"].abs(), _of_table_2(published)
+    sizes, models = table["drift of one draw at 400"].abs(), _table_2(published)
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))
-    ends = [_printed(published, f"model/lowest score at {n} rows (vit_tiny, CIFAR-100)") for n in ("400", "1,600")]
+    ends = [
+        _printed_number(published, f"model/lowest score at {n} rows (vit_tiny, CIFAR-100)") for n in ("400", "1,600")
+    ]
     return as_facts(
         {
             "representations": len(table),

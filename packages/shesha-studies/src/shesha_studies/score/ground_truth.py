@@ -60,7 +60,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate score and share of signal within each draw of all levels."""
     own = rows[rows.formula == FORMULAS[0]]
     rhos = rank_correlations(own, "level", "shesha")
-    checks = against(published, numbers_of(rows, rhos))
+    checks = against(published, published_numbers(rows, rhos))
     levels = own.groupby("level").shesha.agg(["mean", "std"]).reset_index()
     made, (ax,) = figure()
     lines(ax, rows.rename(columns={"formula": "signal"}), "level", "shesha", "signal")
@@ -76,7 +76,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Scores", levels),), (picture,), notes, checks)
 
 
-def numbers_of(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     """Return the correlation over levels, and what noise alone scores."""
     import pandas as pd
     from scipy.stats import spearmanr

@@ -17,7 +17,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import against
 from shesha.support.types import Matrix
 from shesha_studies.data import D, N, mixture
-from shesha_studies.score._changes import CHANGES, changed, printed_example
+from shesha_studies.score._changes import CHANGES, apply_change, printed_example
 from shesha_studies.score._invariance import make_facts
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
         return printed_example()
     rng = np.random.default_rng([seed, DATA.index(data), list(CHANGES).index(change)])
     X = _rows(data, rng)
-    Y = changed(X, change, rng)
+    Y = apply_change(X, change, rng)
     split = partial(feature_split, n_splits=50, metric="correlation", seed=320)
     averaged = "rotation" in change
     return {
@@ -68,14 +68,14 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
         "averaged_before": basis_averaged_split(X, seed=320) if averaged else float("nan"),
         "averaged_after": basis_averaged_split(Y, seed=320) if averaged else float("nan"),
         "cka": float(cka(X, Y)),
-        **_moved(X[:, :: D // NARROW], change, rng),
+        **_similarity_moves(X[:, :: D // NARROW], change, rng),
     }
 
 
-def _moved(X: Matrix, change: str, rng: np.random.Generator) -> dict[str, float]:
+def _similarity_moves(X: Matrix, change: str, rng: np.random.Generator) -> dict[str, float]:
     """How far similarities to a third representation move; few features, since 200 rows of 256 have CCA 1 to any."""
     other = X @ rng.standard_normal((NARROW, NARROW)) + X.std() * 3 * rng.standard_normal(X.shape)
-    Y = changed(X, change, rng)
+    Y = apply_change(X, change, rng)
     return {f"moved_{name}": float(measure(Y, other) - measure(X, other)) for name, measure in SIMILARITIES.items()}
 
 

@@ -15,7 +15,7 @@ from shesha.studies.pictures import figure, lines
 from shesha.studies.published import Found, against, draws
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
-from shesha_studies.data import power_law, without_top
+from shesha_studies.data import power_law, remove_top_components
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,14 +48,14 @@ def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
     covariance shrunk by 0.1 to the identity, or to its own scale).
     """
     X = power_law(np.random.default_rng(seed))
-    left = without_top(X, k)
+    left = remove_top_components(X, k)
     return {
-        "shesha": feature_split(_prepared(left, condition), n_splits=50, metric="correlation", seed=320),
-        "unbiased_cka": float(unbiased_cka(_prepared(X, condition), _prepared(left, condition))),
+        "shesha": feature_split(_preprocess(left, condition), n_splits=50, metric="correlation", seed=320),
+        "unbiased_cka": float(unbiased_cka(_preprocess(X, condition), _preprocess(left, condition))),
     }
 
 
-def _prepared(X: Matrix, condition: str) -> Matrix:
+def _preprocess(X: Matrix, condition: str) -> Matrix:
     if condition == "raw":
         return X
     rows: Matrix = np.asarray(X - X.mean(axis=0))
@@ -72,7 +72,7 @@ def _prepared(X: Matrix, condition: str) -> Matrix:
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the conditions at k = 30 beside Table 12, and the two curves beside Figure 5."""
-    checks = against(published, numbers_of(rows))
+    checks = against(published, published_numbers(rows))
     made, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
         lines(ax, rows, "k", name, "condition", order=CONDITIONS)
@@ -88,7 +88,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
 
-def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return ours for every number of Table 12, and the correlation of two curves."""
     rows = rows.assign(difference=rows.shesha - rows.unbiased_cka)
     found: dict[str, Found] = {}
@@ -128,14 +128,14 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     return {"rho": rho, "p": Found(p, why=why)}
 
 
-def _by_k(rows: pd.DataFrame, name: str) -> Any:
+def _score_table(rows: pd.DataFrame, name: str) -> Any:
     return rows.pivot_table(index="condition", columns="k", values=name)
 
 
 @preprocessing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
-    cka, split = (_by_k(rows, name) for name in ("unbiased_cka", "shesha"))
+    cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
     found: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k])
         for name, table in (("cka", cka), ("split", split))

@@ -62,7 +62,7 @@ def _pair(quadrant: str, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
 @quadrants.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put means of the quadrants and the correlation over all pairs beside the published ones."""
-    checks = against(published, numbers_of(rows))
+    checks = against(published, published_numbers(rows))
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
     means.columns = [", ".join(map(str, both)) for both in means.columns]
     made, (ax,) = figure(width=5.4)
@@ -87,7 +87,7 @@ def _correlation_within_quadrants(rows: pd.DataFrame) -> float:
     )
 
 
-def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
     import pandas as pd
 

@@ -16,7 +16,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against, draws
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
-from shesha_studies.data import power_law, without_top
+from shesha_studies.data import power_law, remove_top_components
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def spectral(k: int, seed: int) -> dict[str, float]:
     200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
     """
     X = power_law(np.random.default_rng(seed))
-    left = without_top(X, k)
+    left = remove_top_components(X, k)
     return {
         "shesha": feature_split(left, n_splits=50, metric="correlation", seed=320),
         "unbiased_cka": float(unbiased_cka(X, left)),
@@ -63,7 +63,7 @@ def _halves_cka(X: Matrix, n_splits: int = 5) -> float:
 @spectral.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the four columns beside Table 11."""
-    checks = against(published, numbers_of(rows))
+    checks = against(published, published_numbers(rows))
     means = rows.groupby("k")[list(NUMBERS)].mean()
     halves = rows.groupby("k").halves_cka.mean()
     made, (ax,) = figure(width=5.4)
@@ -85,16 +85,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", means.reset_index()),), (picture,), notes, checks)
 
 
-def _first_below(means: pd.Series, level: float) -> int:
+def _crossing(means: pd.Series, level: float) -> int:
     return int(means.index[(means < level).to_numpy()][0])
 
 
 def _crossings(rows: pd.DataFrame, level: float) -> list[int]:
     """Where each draw of the feature split first falls below a level."""
-    return [_first_below(own.set_index("k").shesha.sort_index(), level) for _, own in rows.groupby("seed")]
+    return [_crossing(own.set_index("k").shesha.sort_index(), level) for _, own in rows.groupby("seed")]
 
 
-def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
+def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return ours for every number of Table 11, and where scores first fall below a level."""
     means = rows.groupby("k")[list(NUMBERS)].mean()
     table = rows[rows.k.isin(TABLE)]
@@ -108,10 +108,10 @@ def numbers_of(rows: pd.DataFrame) -> dict[str, Found]:
         for k in TABLE
     }
     for name in NUMBERS:
-        at = _first_below(means.loc[TABLE, name], 0.5)
+        at = _crossing(means.loc[TABLE, name], 0.5)
         found[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
     if {*range(21, 35)} <= set(means.index):
-        found["below 0.4/shesha"] = Found(_first_below(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
+        found["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
     return found
 
 
@@ -122,7 +122,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     means = rows.groupby("k")[[*NUMBERS, "halves_cka"]].mean()
     top, printed = means.loc[1, list(SIMILARITIES)].max(), float(np.sqrt(means.procrustes.loc[1]))
     told = {
-        **{f"first below 0.5, {name}": _first_below(means[name], 0.5) for name in NUMBERS},
+        **{f"first below 0.5, {name}": _crossing(means[name], 0.5) for name in NUMBERS},
         **{f"split at {k}": means.shesha.loc[k] for k in (1, 20)},
         **{f"halves at {k}": means.halves_cka.loc[k] for k in (1, 20)},
         **{"similarities at 1": top, "printed Procrustes": printed, "highest at 1": max(top, printed)},

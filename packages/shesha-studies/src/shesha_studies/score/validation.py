@@ -12,7 +12,7 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
 from shesha_studies.score._representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.score._ten_tests import all_tests, baseline
-from shesha_studies.score._validation import UNREACHABLE, numbers_of
+from shesha_studies.score._validation import UNREACHABLE, published_numbers
 from shesha_studies.score._validation_facts import make_facts
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Put the tests beside the published ones, and the tables beside their own lines."""
     assert published is not None
-    models, noise = _apart(rows)
-    checks = against(published, numbers_of(models, noise, published), UNREACHABLE)
+    models, noise = _split_rows(rows)
+    checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
     told = {
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
@@ -85,7 +85,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", tables, (picture,), notes, checks)
 
 
-def _apart(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     noise = rows.representation.isin(NOISE)
     return rows[~noise].reset_index(drop=True), rows[noise]
 
@@ -94,7 +94,7 @@ def _apart(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return what decides the claims."""
     assert published is not None
-    return make_facts(*_apart(rows), published)
+    return make_facts(*_split_rows(rows), published)
 
 
 _PARTS = {

@@ -58,7 +58,14 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
         made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
-    looks = (_of_columns(), _networks(), _families(places), _stated(places), _for_outputs(), _orders(rows, places))
+    looks = (
+        _column_scores(),
+        _networks(),
+        _families(places),
+        _cka_positions(places),
+        _for_outputs(),
+        _orders(rows, places),
+    )
     return made | as_facts({name: value for part in looks for name, value in part.items()})
 
 
@@ -73,7 +80,7 @@ _PLACES = (
 )
 
 
-def _of_columns() -> dict[str, Any]:
+def _column_scores() -> dict[str, Any]:
     """Scores of single columns: GraphSAGE's layers and shortcuts, and runtimes."""
     made: dict[str, Any] = {}
     for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
@@ -111,7 +118,7 @@ def _networks() -> dict[str, Any]:
     return made
 
 
-def _stated(places: Places) -> dict[str, Any]:
+def _cka_positions(places: Places) -> dict[str, Any]:
     """In how many domains CKA is not where the text says."""
     stated = {"language": 1, "vision": 8, "graph": 11}
     found = {source: {one: places.place("CKA", one, source) for one in DOMAINS} for source in _SOURCES}

@@ -50,7 +50,7 @@ def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float
             row |= _scores(f"{measure}, {design}", found[design], groups)
             row[f"{measure}, {design} zero"] = float(np.mean([value == 0 for value in found[design].values()]))
     for axes in AXES:
-        row |= _scores(f"stability difference, {axes}", _apart(_ONE[axes], layers), groups)
+        row |= _scores(f"stability difference, {axes}", _row_differences(_ONE[axes], layers), groups)
     return row | _chance(groups)
 
 
@@ -67,7 +67,7 @@ def _train_models(dataset: str, architecture: str, test: str) -> tuple[dict[str,
     try:
         for model in required_models(trials(tasks, (test,))):
             if model.seed < N_MODELS:
-                layers[str(model)], labels = _fitted(model)
+                layers[str(model)], labels = _fit_networks(model)
                 groups.setdefault(str(model.setting), []).append(str(model))
     except MissingDataError as error:
         raise Unreachable(str(error)) from error
@@ -77,7 +77,7 @@ def _train_models(dataset: str, architecture: str, test: str) -> tuple[dict[str,
     return groups, {name: layer[rows] for name, layer in layers.items()}, labels[rows]
 
 
-def _fitted(model: Model) -> tuple[Matrix, Labels]:
+def _fit_networks(model: Model) -> tuple[Matrix, Labels]:
     fewer = replace(model, hyper={**model.hyper, "epochs": EPOCHS})
     place = domain(model.domain)
     outcome = place.extract(fewer, place.fit(fewer))
@@ -108,7 +108,7 @@ _ONE: dict[str, Callable[[Matrix], float]] = {
 }
 
 
-def _apart(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
+def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matrix]) -> Values:
     """How near the scores of two models are, for each pair."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

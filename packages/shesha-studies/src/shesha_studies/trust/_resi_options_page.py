@@ -25,7 +25,7 @@ NOTE = (
 )
 
 
-def options_of(rows: pd.DataFrame) -> pd.DataFrame:
+def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
     import pandas as pd
 
@@ -42,7 +42,7 @@ def options_of(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def told(options: pd.DataFrame) -> str:
+def option_sentence(options: pd.DataFrame) -> str:
     """Say in a sentence how far each option moves the scores, and what stands above chance."""
     if not len(options):
         return ""

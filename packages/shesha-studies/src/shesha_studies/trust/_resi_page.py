@@ -14,7 +14,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published import against
 from shesha_studies.trust import _resi as tables
 from shesha_studies.trust._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.trust._resi_options_page import NOTE, options_of, options_picture
+from shesha_studies.trust._resi_options_page import NOTE, option_table, options_picture
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +54,9 @@ NOTES = (
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     found = rows[rows.part == "table"]
-    by_test = _by_test(found)
+    by_test = _test_table(found)
     checks = (*against(published, {}), *_table_checks(found))
-    options = options_of(rows)
+    options = option_table(rows)
     tables = [
         ("Agreement with the published columns", by_test),
         ("Cora, number by number, the same networks", _cora()),
@@ -96,7 +96,7 @@ def _cora() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _by_test(found: pd.DataFrame) -> pd.DataFrame:
+def _test_table(found: pd.DataFrame) -> pd.DataFrame:
     means = found.groupby(["domain", "test", "quality"], sort=False)
     made = means[["agreement", "published_agreement"]].mean().assign(columns=means.size()).reset_index()
     return made[["domain", "test", "quality", "columns", "agreement", "published_agreement"]]
