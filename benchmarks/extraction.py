@@ -36,7 +36,7 @@ def texts(n: int, most: int) -> list[str]:
 def prepared(n: int, most: int):
     """The network, its tokens, and the batches that both sides run."""
     from shesha.extract._batch_loop import batch_order
-    from shesha.extract._setup import open_model
+    from shesha.extract._extraction_setup import open_model
     from shesha.extract._texts import token_rows
 
     found = open_model(MODEL, ["text"], None)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shesha import measures
-from shesha.comparison.sampled import Sampling, sampled_scores
+from shesha.comparison.sampled_scores import Sampling, sampled_scores
 from shesha.kernels import neighbours
 from shesha.report import markdown_line, markdown_table
 from shesha.support.atomic_files import write_text

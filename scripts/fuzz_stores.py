@@ -79,7 +79,7 @@ def make_monitor(folder: Path) -> None:
 
 def use_monitor(folder: Path) -> None:
     """Check, update, and answer what a server is asked for."""
-    from shesha.drift.serving import server
+    from shesha.drift.monitor_server import server
 
     for place in (folder / "one.npz", folder / "monitor"):
         monitor = DriftMonitor.load(place)

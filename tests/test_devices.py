@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 import shesha
 import shesha.measures as measures
-from shesha.kernels import devices
+from shesha.kernels import device_kernels
 from shesha.kernels.permutation_products import permutation_grids
 from shesha.measures import Measure
 from shesha.support import arrays as arrays
@@ -146,7 +146,9 @@ def test_ranks_of_ties_and_near_ties(place, tolerance):
     values = rng.permutation(np.repeat(np.arange(0, 60, 2.0), 4))
     values += rng.uniform(-0.5, 0.5, len(values)) * tolerance
     expected = unit(rankdata(np.round(values / 2)))
-    np.testing.assert_allclose(arrays.to_host(devices.unit_ranks(place(values), tolerance)), expected, atol=1e-14)
+    np.testing.assert_allclose(
+        arrays.to_host(device_kernels.unit_ranks(place(values), tolerance)), expected, atol=1e-14
+    )
 
 
 def test_a_long_chain_of_near_ties_is_data(place):
@@ -154,12 +156,12 @@ def test_a_long_chain_of_near_ties_is_data(place):
     # Each is within the tolerance of the next: cut on a grid they tie two by two at most.
     values = rng.permutation(0.6 * np.arange(200) + 0.01)
     expected = unit(rankdata(np.floor(values)))
-    np.testing.assert_allclose(arrays.to_host(devices.unit_ranks(place(values), 1.0)), expected, atol=1e-14)
+    np.testing.assert_allclose(arrays.to_host(device_kernels.unit_ranks(place(values), 1.0)), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("values", [np.ones(9), 1 + 1e-12 * np.arange(9.0)])
 def test_equal_values_have_no_ranks(place, values):
-    assert np.isnan(arrays.to_host(devices.unit_ranks(place(values), 1e-10))).all()
+    assert np.isnan(arrays.to_host(device_kernels.unit_ranks(place(values), 1e-10))).all()
 
 
 @pytest.mark.parametrize("name", ["CKA", "unbiased CKA", "RSA", "mutual kNN", "OrthProc", "CCA"])
@@ -265,7 +267,7 @@ def test_what_only_has_a_device_is_taken_as_before():
 
 @pytest.mark.parametrize("name", ["CKA", "RSA"])
 def test_pairs_that_do_not_fit_the_device_are_refused_beforehand(place, name, monkeypatch):
-    monkeypatch.setattr(devices, "free_memory", lambda array: 40_000)
+    monkeypatch.setattr(device_kernels, "free_memory", lambda array: 40_000)
     X = data(n=60, d=60)[0]
     with pytest.raises(MemoryBudgetError, match=r"1,770 pairs of 60 rows must fit the 39 KiB that are free on .*host"):
         measures.get(name).look(Representation.build(place(X))).symmetric()
@@ -283,8 +285,8 @@ def test_a_gpu_knows_what_is_free():
 @pytest.mark.parametrize("held", [1, 2 * 60 * 60])
 def test_relabelled_grids_are_those_of_numpy(place, held, monkeypatch):
     """Some of the second, and some of the orders, at a time."""
-    monkeypatch.setattr(devices, "_HELD", held)
-    monkeypatch.setattr(devices, "_TOGETHER", 3)
+    monkeypatch.setattr(device_kernels, "_HELD", held)
+    monkeypatch.setattr(device_kernels, "_TOGETHER", 3)
     rng = np.random.default_rng(0)
     first, second = (list(rng.standard_normal((n_layers, 60 * 59 // 2))) for n_layers in (2, 5))
     orders = [rng.permutation(60) for _ in range(7)]

@@ -77,7 +77,7 @@ left.legend(frameon=False, fontsize="small")
 # control cells of the same sizes.
 fakes = bio.analysis.fake_tables(adata.obsm["X_pca"][control.to_numpy()], table["n"].to_dict(), n_tables=39, seed=0)
 for score in ("coherence", "unbiased"):
-    link = bio.analysis.beside_fakes(
+    link = bio.analysis.compare_with_null_tables(
         table, fakes, lambda lines, score=score: lines["magnitude"].corr(lines[score], method="spearman")
     )
     print(link)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from shesha.changes.diff import diff
     from shesha.changes.row_map import explore
     from shesha.citations.cite import cite
-    from shesha.comparison.ceiling import noise_ceiling
     from shesha.comparison.compare import compare
     from shesha.comparison.consensus import consensus, mean_shape
-    from shesha.comparison.layers import compare_layers
+    from shesha.comparison.layer_grid import compare_layers
+    from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
     from shesha.comparison.several_within_classes import compare_several_within
     from shesha.comparison.unit_matching import match_units
@@ -165,10 +165,10 @@ __getattr__, __dir__ = lazy_names(
         "changes.diff": ("diff",),
         "changes.row_map": ("explore",),
         "citations.cite": ("cite",),
-        "comparison.ceiling": ("noise_ceiling",),
+        "comparison.noise_ceiling": ("noise_ceiling",),
         "comparison.compare": ("compare",),
         "comparison.consensus": ("consensus", "mean_shape"),
-        "comparison.layers": ("compare_layers",),
+        "comparison.layer_grid": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.unit_matching": ("match_units",),
         "comparison.several_within_classes": ("compare_several_within",),

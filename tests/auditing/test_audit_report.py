@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.auditing.findings import meanings
+from shesha.auditing.representation_audit import meanings
 from shesha.results import LabelClasses
 
 MEANINGS = meanings()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from shesha import audit
-from shesha.auditing import faults
+from shesha.auditing import data_faults
 from shesha.results import Faults
 from shesha.views import Rows
 
@@ -24,7 +24,7 @@ block_sizes = st.integers(1, 20)
 
 
 def find_faults(X):
-    return faults.find_faults(Rows(X, min_rows=0, min_columns=0))
+    return data_faults.find_faults(Rows(X, min_rows=0, min_columns=0))
 
 
 def faults_by_loops(X):
@@ -41,7 +41,7 @@ def faults_by_loops(X):
 
 
 def blocks_of(entries):
-    return mock.patch.object(faults, "_ENTRIES", entries)
+    return mock.patch.object(data_faults, "_ENTRIES", entries)
 
 
 @given(matrices, block_sizes)

@@ -12,7 +12,7 @@ import pytest
 
 from shesha import Audit, MeasureWarning, Rdm, compare_all
 from shesha.auditing import _settings_key, _stored_runs, layer_drift
-from shesha.comparison import sources
+from shesha.comparison import representation_locations
 from shesha.results import RepresentationAudit
 from shesha.runs import ResultStore
 
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, arrays, 
 
 
 def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arrays, store, quick_audit, monkeypatch):
-    array = sources.InFile.array
+    array = representation_locations.InFile.array
 
     def gone(self):
         if self.name == "middle":
@@ -213,7 +213,7 @@ def test_a_file_that_changes_meanwhile_has_a_reason_and_only_for_now(folder, arr
         return array(self)
 
     with monkeypatch.context() as patching:
-        patching.setattr(sources.InFile, "array", gone)
+        patching.setattr(representation_locations.InFile, "array", gone)
         found = quick_audit(folder, store=store)
     assert found["middle"].reason == "FileNotFoundError: no such file: middle.npy"
     assert (found["middle"].n_samples, found["middle"].n_features) == (60, 12)

@@ -7,7 +7,7 @@ import pytest
 
 import shesha
 from shesha.auditing.equal_width import score_at_width
-from shesha.auditing.findings import Settings
+from shesha.auditing.representation_audit import Settings
 from shesha.views import Rows
 
 

@@ -218,11 +218,11 @@ def test_interruption_is_told(interrupted):
 
 @pytest.mark.parametrize("options", [(), ("--store", "kept.sqlite")])
 def test_an_interrupted_audit_tells_what_is_finished(invoke_main, monkeypatch, tmp_path, X, options):
-    from shesha.auditing import findings
+    from shesha.auditing import representation_audit
 
     monkeypatch.chdir(tmp_path)
     np.savez(tmp_path / "layers.npz", layer1=X, layer2=X**3, layer3=X + 1)
-    measured, done = findings.find_faults, []
+    measured, done = representation_audit.find_faults, []
 
     def until_the_second(rows):
         if done:
@@ -230,7 +230,7 @@ def test_an_interrupted_audit_tells_what_is_finished(invoke_main, monkeypatch, t
         done.append(1)
         return measured(rows)
 
-    monkeypatch.setattr(findings, "find_faults", until_the_second)
+    monkeypatch.setattr(representation_audit, "find_faults", until_the_second)
     ended = invoke_main("audit", "layers.npz", "--bootstrap", "0", "--permutations", "19", *options)
     assert ended.status == 130
     assert ended.out.startswith("Audit of layer1: 60 rows x 12 features\n")

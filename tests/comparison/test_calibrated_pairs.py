@@ -8,8 +8,8 @@ import pytest
 
 import shesha
 from shesha import CalibrationWarning, compare_all
-from shesha.comparison import _blocks
-from shesha.comparison.sources import fingerprint
+from shesha.comparison import _pair_blocks
+from shesha.comparison.representation_locations import fingerprint
 from shesha.nulls import exchange
 from shesha.nulls.joint_permutations import JointPermutations
 from shesha.nulls.max_statistic import max_statistic_p_values
@@ -149,7 +149,7 @@ def test_a_stored_run_goes_on_with_the_same_null(arrays, tmp_path, monkeypatch):
     whole = compare_all(arrays, NAMES, **asked)
     compare_all({name: arrays[name] for name in "ab"}, NAMES, store=store, **asked)
     assert table(compare_all(arrays, NAMES, store=store, **asked)).equals(table(whole))
-    monkeypatch.setattr(_blocks, "compare_block", None)  # Nothing is left to do.
+    monkeypatch.setattr(_pair_blocks, "compare_block", None)  # Nothing is left to do.
     renamed = {name.upper(): arrays[name] for name in "abcd"}
     again = compare_all(renamed, NAMES, store=store, **asked)
     assert again.matrix("CKA", "corrected_p_value").to_numpy()[0, 1] == 1 / (DRAWS + 1)

@@ -97,7 +97,7 @@ def test_what_is_no_matrix_of_numbers_is_refused():
 
 def test_many_row_numbers_are_drawn_without_shuffling_all(monkeypatch):
     X, Y = related()
-    monkeypatch.setattr("shesha.comparison.sampled._IN_MEMORY", 10)
+    monkeypatch.setattr("shesha.comparison.sampled_scores._IN_MEMORY", 10)
     (few,) = compare(X, Y, "Jaccard", queries=300)
     (every,) = compare(X, Y, "Jaccard", queries=900)
     assert few.sampling_error > 0 and every.sampling_error == 0

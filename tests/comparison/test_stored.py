@@ -12,7 +12,7 @@ import pytest
 
 import shesha.measures as measures
 from shesha import MeasureWarning, Rdm, compare_all
-from shesha.comparison import _blocks, _stored_runs, index, sources
+from shesha.comparison import _pair_blocks, _stored_runs, input_index, representation_locations
 from shesha.runs import ResultStore
 from shesha.views import Features
 
@@ -132,7 +132,7 @@ def test_a_copy_is_compared_once(folder, store, logged):
 def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
     def n_kept():
         with ResultStore(store, create=False) as opened:
-            return sum(1 for _ in opened.items(_blocks.CELLS))
+            return sum(1 for _ in opened.items(_pair_blocks.CELLS))
 
     compare_all(folder, "mutual kNN(k=3)", store=store)
     compare_all(folder, "mutual kNN(k=4)", store=store)
@@ -142,14 +142,14 @@ def test_options_seeds_and_versions_are_kept_apart(folder, store, monkeypatch):
     assert n_kept() == 30
     compare_all(folder, "sliced Wasserstein", store=store, seed=2)
     assert n_kept() == 40
-    monkeypatch.setattr(_blocks, "code_version", lambda _: "another")
+    monkeypatch.setattr(_pair_blocks, "code_version", lambda _: "another")
     compare_all(folder, "mutual kNN(k=3)", store=store)
     assert n_kept() == 50
 
 
 def test_an_unchanged_file_is_not_read_to_be_known_again(folder, store, monkeypatch):
     compare_all(folder, ["CKA"], store=store)
-    for module in (index, sources):
+    for module in (input_index, representation_locations):
         monkeypatch.setattr(module, "open_file", lambda *_, **__: pytest.fail("reads a file"))
     assert len(compare_all(folder, ["CKA"], store=store).scores) == 10
 
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
     assert f"skipped {folder / 'notes.md'}: unsupported kind of file" in told
     assert found.names == ("early", "flat", "middle", "narrow", "noise")
     with ResultStore(store, create=False) as opened:
-        reasons = [text for key, text in opened.items(index.FILES) if "half.npy" in key]
+        reasons = [text for key, text in opened.items(input_index.FILES) if "half.npy" in key]
     assert len(reasons) == 1
     assert "must be a complete .npy file" in reasons[0]
     shutil.copy(folder / "early.npy", folder / "half.npy")
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(folder, store):
 
 
 def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_now(folder, store, monkeypatch):
-    load = sources.InFile.load
+    load = representation_locations.InFile.load
 
     def gone(self):
         if self.name == "middle":
@@ -186,7 +186,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
         return load(self)
 
     with monkeypatch.context() as patching:
-        patching.setattr(sources.InFile, "load", gone)
+        patching.setattr(representation_locations.InFile, "load", gone)
         found = compare_all(folder, ["CKA"], store=store)
     frame = found.to_frame()
     lost = frame[(frame["first"] == "middle") | (frame["second"] == "middle")]
@@ -197,7 +197,7 @@ def test_a_file_that_changes_meanwhile_costs_its_own_comparisons_and_only_for_no
 
 
 def test_a_file_written_anew_between_looking_and_comparing_is_noticed(folder, monkeypatch):
-    place = sources.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
+    place = representation_locations.InFile(str(folder / "early.npy"), "early", ("early",), False, "guess", "1:2")
     with pytest.raises(ValueError, match=r"early\.npy must not change while it is compared, got a file that has"):
         place.load()
 
@@ -230,7 +230,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         np.save(tmp_path / f"step{number:02}.npy", np.float32(rng.standard_normal((2000, 200))))
     alive: list[weakref.ref] = []
     most = [0]
-    load = sources.InFile.load
+    load = representation_locations.InFile.load
 
     def watched(self):
         source = load(self)
@@ -238,8 +238,8 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return source
 
-    monkeypatch.setattr(sources.InFile, "load", watched)
-    monkeypatch.setattr(_blocks, "_recent", sources.Recent())
+    monkeypatch.setattr(representation_locations.InFile, "load", watched)
+    monkeypatch.setattr(_pair_blocks, "_recent", representation_locations.Recent())
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2
@@ -261,7 +261,7 @@ def test_ctrl_c_keeps_what_is_done(folder, store, mark, monkeypatch):
             raise KeyboardInterrupt
         return float(a.rows[0, 0] * b.rows[0, 0])
 
-    monkeypatch.setattr(_blocks, "BLOCK", 2)
+    monkeypatch.setattr(_pair_blocks, "BLOCK", 2)
     found = compare_all(folder, ["MagDiff", stopped], store=store)
     assert found.interrupted
     reasons = [one.score.reason for one in found.scores if one.score.measure == "stopped"]

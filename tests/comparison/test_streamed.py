@@ -6,7 +6,7 @@ from scipy.stats import t as student_t
 
 import shesha
 from shesha import Moments
-from shesha.comparison.streamed import _add_interval, jackknife_variance
+from shesha.comparison.moment_scores import _add_interval, jackknife_variance
 from shesha.results import Score
 
 

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import binom, binomtest, kstest
 
 from shesha.drift import conformal_stream
-from shesha.drift.jumper import JUMPS, composite_jumper, first_alarm
+from shesha.drift.input_stream import Stream
+from shesha.drift.martingales import JUMPS, composite_jumper, first_alarm
 from shesha.drift.stream_ranks import count_distribution, expected_counts, group_ranks, weighted_ranks
-from shesha.drift.streams import Stream
 
 ALPHA = 0.05
 

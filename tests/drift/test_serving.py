@@ -18,7 +18,7 @@ pytest.importorskip("prometheus_client")
 from prometheus_client.parser import text_string_to_metric_families
 
 from shesha.drift import DriftMonitor
-from shesha.drift.serving import server
+from shesha.drift.monitor_server import server
 from shesha.drift.status_page import page
 
 
@@ -119,13 +119,13 @@ def test_the_dashboard_asks_for_gauges_that_there_are(folder, address, again, rn
     import json
     import re
 
-    from shesha.drift import serving
+    from shesha.drift import monitor_server
 
     monitor = DriftMonitor.load(folder)
     monitor.check(again())
     monitor.update(rng.standard_normal((8, 12)))
     there = {name for name, *_ in gauges(address)}
-    board = json.loads((serving.DASHBOARD).read_text(encoding="utf-8"))
+    board = json.loads((monitor_server.DASHBOARD).read_text(encoding="utf-8"))
     asked = {
         name
         for one in board["panels"]

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from shesha.drift import checks
+from shesha.drift import canary_check
 from shesha.drift.expected_shift import _verdict
-from shesha.drift.jumper import composite_jumper
+from shesha.drift.martingales import composite_jumper
 
 
 def setting(codes, classes, n, floor=None):
@@ -25,23 +25,23 @@ def test_the_ten_classes_that_moved_most_are_told(n_classes):
     codes, names = np.arange(60) % n_classes, [f"c{i}" for i in range(n_classes)]
     moved = rng.random(60)
     moved[5] = np.nan
-    found = checks._classes(setting(codes, names, 60), moved)
+    found = canary_check._classes(setting(codes, names, 60), moved)
     means = {name: np.nanmean(moved[codes == i]) for i, name in enumerate(names)}
     expected = sorted(means.items(), key=lambda one: -one[1])[:10]
     assert [(one.name, one.movement) for one in found] == [(name, pytest.approx(mean)) for name, mean in expected]
     assert all(np.isnan(one.floor) for one in found)
-    assert checks._classes(setting(codes * 0, names[:1], 60), moved) == ()
-    assert checks._classes(setting(codes, names, 60), moved * np.nan) == ()
+    assert canary_check._classes(setting(codes * 0, names[:1], 60), moved) == ()
+    assert canary_check._classes(setting(codes, names, 60), moved * np.nan) == ()
 
 
 def test_the_five_rows_that_moved_most_beyond_what_re_encodings_do_are_told():
     moved, floor = np.array([0.9, 0.5, np.nan, 0.4, 0.3, 0.2, 0.1]), np.array([0.75, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
-    found = checks._rows(setting(np.arange(7) % 2, ["a", "b"], 7, floor), moved)
+    found = canary_check._rows(setting(np.arange(7) % 2, ["a", "b"], 7, floor), moved)
     assert [(one.name, one.label) for one in found] == [
         ("row 1", "b"), ("row 3", "b"), ("row 4", "a"), ("row 5", "b"), ("row 0", "a")
     ]  # fmt: skip
     assert [one.floor for one in found] == [0.0, 0.1, 0.0, 0.0, 0.75]
-    few = checks._rows(setting(None, [], 7), np.array([0.1, np.nan, 0.3]))
+    few = canary_check._rows(setting(None, [], 7), np.array([0.1, np.nan, 0.3]))
     assert [(one.name, one.label) for one in few] == [("row 2", ""), ("row 0", "")]
 
 

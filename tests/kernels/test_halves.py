@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 
-from shesha.kernels import halves as kernel
+from shesha.kernels import feature_halves as kernel
 from shesha.kernels.distances import METRICS, standard_rows
-from shesha.kernels.halves import DenseHalves, PanelHalves
+from shesha.kernels.feature_halves import DenseHalves, PanelHalves
 from shesha.kernels.rotations import Axes
 
 N = 23

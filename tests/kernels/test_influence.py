@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, spearmanr
 
-from shesha.kernels.influence import spearman_influence, standard_errors
-from shesha.kernels.sampled_halves import draw_pairs
+from shesha.kernels.pair_influence import spearman_influence, standard_errors
+from shesha.kernels.sampled_feature_halves import draw_pairs
 
 N = 400
 

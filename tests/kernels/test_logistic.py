@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.kernels.logistic import fit_many
+from shesha.kernels.logistic_regression import fit_many
 
 
 def problem(n, d, n_classes, scale=1.0, seed=0):

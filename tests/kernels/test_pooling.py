@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.kernels.folding import as_maps, average_pool, fold, from_channels_last
+from shesha.kernels.map_flattening import as_maps, average_pool, fold, from_channels_last
 
 torch = pytest.importorskip("torch")
 

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import spearmanr
 
-from shesha.kernels import sampled_halves
+from shesha.kernels import sampled_feature_halves
 from shesha.kernels.distances import METRICS
-from shesha.kernels.sampled_halves import Masks, Planes, distinct_pairs, draw_pairs
+from shesha.kernels.sampled_feature_halves import Masks, Planes, distinct_pairs, draw_pairs
 
 N, DRAWS = 30, 3
 
@@ -45,7 +45,7 @@ def direct(half, i, j, metric):
 
 
 def check(X, pairs, metric, plan, atol=1e-12):
-    found = sampled_halves.closeness(lambda ids: X[ids], X.shape[1], *pairs, metric, plan)
+    found = sampled_feature_halves.closeness(lambda ids: X[ids], X.shape[1], *pairs, metric, plan)
     for draw in range(len(plan)):
         first, second = in_halves(X, plan, draw)
         assert_allclose(found.first[draw], direct(first, *pairs, metric), atol=atol)
@@ -83,7 +83,9 @@ def test_pairs_of_rows_without_a_direction_in_a_half_are_nan(rng, pairs, directi
     X = rng.standard_normal((N, 8))
     X[1, :4] = 0.0 if directional == "cosine" else 0.7
     X[4, 4:] = 0.0 if directional == "cosine" else 0.1 + 0.2
-    found = sampled_halves.closeness(lambda ids: X[ids], X.shape[1], *pairs, directional, Masks.build([np.arange(8)]))
+    found = sampled_feature_halves.closeness(
+        lambda ids: X[ids], X.shape[1], *pairs, directional, Masks.build([np.arange(8)])
+    )
     touched = [np.isin(pairs[0], row) | np.isin(pairs[1], row) for row in (1, 4)]
     assert np.array_equal(np.isnan(found.first[0]), touched[0])
     assert np.array_equal(np.isnan(found.second[0]), touched[1])
@@ -92,7 +94,7 @@ def test_pairs_of_rows_without_a_direction_in_a_half_are_nan(rng, pairs, directi
 def test_stretches_do_not_change_the_result(rng, metric, pairs, monkeypatch):
     X, plan = rng.standard_normal((N, 8)), Masks.build([rng.permutation(8)])
     whole = check(X, pairs, metric, plan)
-    monkeypatch.setattr(sampled_halves, "_ENTRIES", 7 * 8)
+    monkeypatch.setattr(sampled_feature_halves, "_ENTRIES", 7 * 8)
     assert_allclose(check(X, pairs, metric, plan).second, whole.second, atol=1e-14)
 
 
@@ -112,7 +114,7 @@ def test_the_score_is_the_rank_correlation_of_the_defined_pairs(rng, pairs, part
     match = np.arange(N) if partners is None else partners
     first, second = direct(X[:, :4], i, j, "cosine"), direct(X[:, 4:], match[i], match[j], "cosine")
     defined = np.isfinite(first) & np.isfinite(second)
-    found = sampled_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)]), partners)
+    found = sampled_feature_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)]), partners)
     # Pairs are drawn in both orders and more than once: what differs by rounding alone ties.
     expected = spearmanr(first[defined].round(12), second[defined].round(12)).statistic
     assert_allclose(found.score, expected, atol=1e-12)
@@ -125,7 +127,9 @@ def test_the_score_is_the_rank_correlation_of_the_defined_pairs(rng, pairs, part
 @pytest.mark.parametrize("half", [np.zeros((N, 4)), np.ones((N, 4))], ids=["undefined", "constant"])
 def test_a_draw_without_defined_pairs_or_differences_scores_nan(rng, pairs, half):
     X = np.hstack([rng.standard_normal((N, 4)), half])
-    assert np.isnan(sampled_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)])).score)
+    assert np.isnan(
+        sampled_feature_halves.score(lambda ids: X[ids], 8, pairs, "cosine", Masks.build([np.arange(8)])).score
+    )
 
 
 def test_planes_refuse_in_advance_what_does_not_fit(rng, monkeypatch):

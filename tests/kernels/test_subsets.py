@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from shesha.kernels import halves, native, subset_splits
+from shesha.kernels import feature_halves, native, subset_splits
 from shesha.kernels.distances import METRICS, distance_rounding, standard_rows
 from shesha.kernels.rotations import Axes
 
@@ -23,8 +23,8 @@ def path(request, monkeypatch):
 
 def correlations(rows, metric, draws):
     """Of one set of rows, draw by draw."""
-    both, level = halves.halves(rows, metric, Axes(rows)), distance_rounding(rows, metric)
-    return [both.visit(draw, lambda found: halves.correlation(found, level, metric)) for draw in draws]
+    both, level = feature_halves.halves(rows, metric, Axes(rows)), distance_rounding(rows, metric)
+    return [both.visit(draw, lambda found: feature_halves.correlation(found, level, metric)) for draw in draws]
 
 
 def both_ways(X, metric, rng):
@@ -43,7 +43,7 @@ def both_ways(X, metric, rng):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dense", [True, False])
 def test_scores_of_subsets_are_those_of_their_rows(path, rng, monkeypatch, metric, dense):
-    monkeypatch.setattr(halves, "DENSE_ROWS", N if dense else N - 1)
+    monkeypatch.setattr(feature_halves, "DENSE_ROWS", N if dense else N - 1)
     found, alone = both_ways(rng.standard_normal((N, D)) + 0.3, metric, rng)
     assert found.shape == (4, 4)
     assert_allclose(found, alone, atol=1e-12)
@@ -61,7 +61,7 @@ def test_ties_count_as_they_do_alone(path, rng, metric):
 def test_rows_without_a_direction_are_told(path, rng):
     X = rng.standard_normal((N, D))
     X[3, :7] = 0
-    with pytest.raises(halves.UndirectedHalfError) as told:
+    with pytest.raises(feature_halves.UndirectedHalfError) as told:
         subset_splits.scores(X, "cosine", Axes(X), [np.arange(D)], [np.arange(5, 20)])
     assert told.value.rows.tolist() == [3]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shesha.measures as measures
-from shesha.kernels.folding import ROWS, as_maps, average_pool, fold, from_channels_last
+from shesha.kernels.map_flattening import ROWS, as_maps, average_pool, fold, from_channels_last
 from shesha.views import Distances, Folds, Gram, RankedRdm
 
 IN_COLUMNS = (Gram, RankedRdm, Distances, Folds)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import shesha
 from shesha import Moments
 from shesha.moments import merge_all
-from shesha.moments.panels import sum_panel
+from shesha.moments.panel_sums import sum_panel
 
 # What sums suffice for.
 LINEAR = [
@@ -197,7 +197,7 @@ def test_few_parts_stay_however_many_rows_come():
 
 
 def test_the_null_has_the_moments_of_all_permutations():
-    from shesha.comparison.streamed import kernel_sums
+    from shesha.comparison.moment_scores import kernel_sums
     from shesha.nulls.linear_moments import inner_product_null
 
     rng = np.random.default_rng(0)

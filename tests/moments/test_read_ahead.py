@@ -27,7 +27,7 @@ def maps(tmp_path, pair, order="C"):
 def test_maps_have_the_bits_of_arrays_however_many_rows_are_read_together(tmp_path, pair, order, monkeypatch):
     expected = merge_all(Moments.of(*pair).parts())
     for rows in (1, 700, 5_000):
-        monkeypatch.setattr("shesha.moments.sources.stretch_rows", lambda sides, rows=rows: rows)
+        monkeypatch.setattr("shesha.moments.row_sources.stretch_rows", lambda sides, rows=rows: rows)
         found = merge_all(Moments.of(*maps(tmp_path, pair, order)).parts())
         assert (found.cross[0, 1] == expected.cross[0, 1]).all()
         assert (found.sides[1].products == expected.sides[1].products).all()

@@ -10,8 +10,8 @@ import torch
 import shesha
 from shesha import Moments
 from shesha.moments import merge_all
-from shesha.moments import sources as sources
-from shesha.moments.sources import open_side, stream
+from shesha.moments import row_sources as sources
+from shesha.moments.row_sources import open_side, stream
 
 
 @pytest.fixture

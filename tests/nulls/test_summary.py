@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shesha.nulls import best_value, summarise
-from shesha.nulls.summary import require_attainable_maximum
+from shesha.nulls.null_summary import require_attainable_maximum
 
 VALUES = st.integers(-40, 40).map(lambda i: i / 8)
 NULLS = st.lists(VALUES, min_size=1, max_size=60)

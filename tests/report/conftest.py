@@ -90,10 +90,10 @@ def study() -> Page:
     import pandas as pd
 
     from shesha.studies import Check, study
-    from shesha.studies.html import study_page
+    from shesha.studies.html_page import study_page
     from shesha.studies.page import Page as StudyPage
     from shesha.studies.page import Picture
-    from shesha.studies.writing import StudyRun
+    from shesha.studies.run_files import StudyRun
 
     @study("marks", paper="new", version=1, full={"x": [1]}, quick={"x": [1]})
     def marks(x: int) -> dict[str, float]:

@@ -8,8 +8,20 @@ from html.parser import HTMLParser
 
 import pytest
 
-from shesha.report import Column, HeatMap, Item, Page, Section, Strip, Table, _links, as_fragment, as_html, as_text
-from shesha.report._heat import LEVELS, colour, ink, level, luminance
+from shesha.report import (
+    Column,
+    HeatMap,
+    Item,
+    Page,
+    Section,
+    Strip,
+    Table,
+    _documentation_links,
+    as_fragment,
+    as_html,
+    as_text,
+)
+from shesha.report._heat_colours import LEVELS, colour, ink, level, luminance
 from shesha.report.html import _blocks, _scale, _short
 
 pytest.importorskip("jinja2")
@@ -162,9 +174,9 @@ def test_sentences_may_have_marks_and_names_may_not():
 
 
 def test_links_lead_to_the_documentation_where_it_is_known(everything, monkeypatch):
-    monkeypatch.setattr(_links, "documentation", lambda: "")
+    monkeypatch.setattr(_documentation_links, "documentation", lambda: "")
     assert "docs/measures.md#cka" in as_html(everything)
-    monkeypatch.setattr(_links, "documentation", lambda: "https://host/blob/v1/docs/")
+    monkeypatch.setattr(_documentation_links, "documentation", lambda: "https://host/blob/v1/docs/")
     text = as_html(everything)
     assert '<a href="https://host/blob/v1/docs/measures.md#cka">' in text
 
@@ -174,8 +186,8 @@ def test_the_address_of_the_documentation_is_that_of_the_distribution(monkeypatc
         def get_all(self, name):
             return ["Homepage, https://host/a", "Documentation, https://host/a/blob/v1/docs/index.md"]
 
-    monkeypatch.setattr(_links, "metadata", lambda name: Metadata())
-    assert _links.documentation.__wrapped__() == "https://host/a/blob/v1/docs/"
+    monkeypatch.setattr(_documentation_links, "metadata", lambda name: Metadata())
+    assert _documentation_links.documentation.__wrapped__() == "https://host/a/blob/v1/docs/"
 
 
 def test_the_same_parts_make_the_text(everything):

@@ -57,7 +57,7 @@ def changed(before, after):
 
 COSMETIC = {
     "a comment": {
-        "kernels/triangles.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
+        "kernels/upper_triangles.py": ("import numpy as np\n", "import numpy as np  # of arrays\n\n# Much more.\n")
     },
     "a docstring": {"views/gram.py": ('"""', '"""Said otherwise: ')},
     "formatting": {
@@ -78,7 +78,7 @@ def test_what_computes_nothing_changes_no_version(edited, case):
 
 CHANGES = {
     "a kernel of all inner products": (
-        {"kernels/triangles.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
+        {"kernels/upper_triangles.py": ("import numpy as np\n", "import numpy as np\n\nEXTRA = 1\n")},
         {"CKA"},
         set(),
     ),
@@ -111,15 +111,15 @@ CHANGES = {
 
 NOT_IN_STORES = {
     "shesha.descriptors._cards",
-    "shesha.descriptors.dimension",
+    "shesha.descriptors.intrinsic_dimension",
     "shesha.descriptors.dimension_curve",
     "shesha.kernels.crossvalidated_distances",
     "shesha.kernels.intrinsic_dimension",
-    "shesha.kernels.logistic",
+    "shesha.kernels.logistic_regression",
     "shesha.kernels.mean_shape",
     "shesha.kernels.neighbour_distances",
     "shesha.kernels.noise_covariance",
-    "shesha.kernels.plane",
+    "shesha.kernels.plane_projection",
     "shesha.kernels.query_search",
     "shesha.kernels.stochastic_shape",
     "shesha.kernels.threads",
@@ -131,7 +131,7 @@ NOT_IN_STORES = {
     "shesha.stability._cards",
     "shesha.stability.scores.discriminant",
     "shesha.stability.scores.encoder",
-    "shesha.stability.scores.legacy",
+    "shesha.stability.scores.sample_split_and_anchor",
     "shesha.stability.scores.rdm_drift",
     "shesha.stability.scores.replicates",
     "shesha.views._neighbour_distances",
@@ -229,7 +229,7 @@ def test_own_code_counts_as_it_is_written(own):
 
 def test_own_code_counts_with_the_kernels_it_uses(own, edited):
     text = "from shesha.kernels.neighbours import *\n\ndef f(X, Y):\n    return 1.0\n"
-    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "triangles")))
+    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "upper_triangles")))
 
 
 def test_code_without_source_counts_as_it_is_compiled():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.kernels import halves
+from shesha.kernels import feature_halves
 from shesha.stability.estimators import split_scores
 from shesha.stability.evaluation import build_request, evaluate
 
@@ -144,7 +144,7 @@ def test_pairs_undefined_within_a_half_are_left_out_and_counted(low_rank):
 def test_panels_give_what_whole_matrices_give(low_rank, split, metric, monkeypatch):
     X = low_rank(40, 9)
     whole = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0)
-    monkeypatch.setattr(halves, "DENSE_ROWS", 10)
+    monkeypatch.setattr(feature_halves, "DENSE_ROWS", 10)
     panels = shesha.estimate(X, variant=split, metric=metric, n_draws=5, seed=0)
     assert panels.value == pytest.approx(whole.value, abs=1e-12)
     assert panels.low == pytest.approx(whole.low, abs=1e-12)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm, t
 
 import shesha
-from shesha.kernels.influence import standard_errors
+from shesha.kernels.pair_influence import standard_errors
 from shesha.nulls import exchange
 from shesha.stability.estimators.group_pairs import count_group_pairs_once, group_pairs
 from shesha.stability.estimators.intervals import ALONE, NOTHING_TO_RESAMPLE, combine_errors

@@ -7,8 +7,8 @@ import pytest
 
 from shesha.studies import Check, study
 from shesha.studies.appendix import first_sentence
-from shesha.studies.checks import LOOSE, OWN_NUMBERS, RECIPE, STAND_IN, checks_of, judged, resting_on
-from shesha.studies.writing import with_basis
+from shesha.studies.checks import LOOSE, OWN_NUMBERS, RECIPE, STAND_IN, checks_of, judged, with_basis_and_words
+from shesha.studies.run_files import with_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -50,7 +50,7 @@ def test_each_check_says_what_it_rests_on():
     found = with_basis(standing, given)
     assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN]
     assert [one.verdict for one in found] == [one.verdict for one in given]
-    assert resting_on(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
+    assert with_basis_and_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from shesha.studies import Unreachable, find, studies
 from shesha.studies.checks import AGREES, NOT_RUN, as_table
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.facts import from_table
-from shesha.studies.writing import CHECKS, FACTS, SUMMARY, page_of
+from shesha.studies.run_files import CHECKS, FACTS, SUMMARY, page_of
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]

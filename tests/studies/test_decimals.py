@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.studies.decimals import column_cells
+from shesha.studies.column_decimals import column_cells
 from shesha.studies.page import _markdown
 
 

@@ -234,11 +234,11 @@ def test_the_page_of_a_study_is_also_one_file_with_its_pictures(tmp_path):
     pytest.importorskip("matplotlib").use("agg")
     from shesha.report import as_html
     from shesha.studies.checks import VERDICTS
-    from shesha.studies.html import study_page
-    from shesha.studies.running import found_of
+    from shesha.studies.html_page import study_page
+    from shesha.studies.study_runs import load_run
 
     run([MINE], out=tmp_path)
-    found = found_of(MINE, tmp_path)
+    found = load_run(MINE, tmp_path)
     page = study_page(found, {"command": "shesha study page"})
     assert page.title == found.study.question
     assert dict(page.ran)["command"] == "shesha study page"

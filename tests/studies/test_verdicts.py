@@ -12,9 +12,9 @@ import pytest
 from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, SAID, VERDICTS
 from shesha.studies.claims import OPERATORS
 from shesha.studies.facts import Fact
-from shesha.studies.running import found_of, write_page
+from shesha.studies.run_files import checks_of_page, facts_of
 from shesha.studies.study_rules import published_of
-from shesha.studies.writing import checks_of_page, facts_of
+from shesha.studies.study_runs import load_run, write_page
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -59,7 +59,7 @@ def verdict_of(rows, words):
 
 @pytest.fixture(scope="module")
 def recordings():
-    return found_of("neuroscience", COMMITTED).rows
+    return load_run("neuroscience", COMMITTED).rows
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 from shesha.auditing._path_inputs import is_path
 from shesha.auditing.subject import Subject
-from shesha.comparison.index import Files, Known, index_file, index_files
-from shesha.comparison.index import Index as Contents
-from shesha.comparison.sources import InFile
+from shesha.comparison.input_index import Files, Known, index_file, index_files
+from shesha.comparison.input_index import Index as Contents
+from shesha.comparison.representation_locations import InFile
 from shesha.inputs import orders
 from shesha.runs import ResultStore
 from shesha.support.layer_axis import LayerAxis, split_layers

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha import runs
-from shesha.auditing.findings import Settings, audit_representation
+from shesha.auditing.representation_audit import Settings, audit_representation
 from shesha.descriptors import descriptors
 from shesha.doubting import marked_functions
 from shesha.nulls.permutations import nonempty_arguments

@@ -16,8 +16,8 @@ from shesha import runs
 from shesha.auditing._path_inputs import holds_paths
 from shesha.auditing._stored_values import StoredValues
 from shesha.auditing.equal_width import equal_width_scores
-from shesha.auditing.findings import Settings, align_with_rows, audit_representation, meanings
 from shesha.auditing.layer_drift import measure_drift
+from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation, meanings
 from shesha.auditing.subject import Subject
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
@@ -27,6 +27,7 @@ from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
 from shesha.support.arrays import shape_of
+from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
@@ -51,8 +52,8 @@ def audit(
     *,
     metric: Metric = "cosine",
     confidence: float = 0.95,
-    n_bootstrap: int = 200,
-    n_permutations: int = 200,
+    n_bootstrap: int = N_BOOTSTRAP,
+    n_permutations: int = N_PERMUTATIONS,
     pairs: PairCount = None,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,

@@ -63,7 +63,7 @@ class Subject:
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
         # It imports all measures, which an audit without a store does not need.
-        from shesha.comparison.sources import fingerprint_as_it_is
+        from shesha.comparison.representation_locations import fingerprint_as_it_is
 
         return fingerprint_as_it_is(self.place)
 
@@ -71,7 +71,7 @@ class Subject:
         """Return the same representation with its rows in another order."""
         if isinstance(self.place, Rows | Rdm):
             return Subject.in_memory(take_rows(self.place, order))
-        from shesha.comparison.sources import reordered_fingerprint
+        from shesha.comparison.representation_locations import reordered_fingerprint
 
         return Subject(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 

@@ -10,12 +10,12 @@ from shesha.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     import shesha.benchmark.tests as tests
+    from shesha.benchmark._markdown_report import report
     from shesha.benchmark._published import published, published_runtimes
-    from shesha.benchmark._report import report
     from shesha.benchmark.api import run
     from shesha.benchmark.data_sources import MissingDataError
     from shesha.benchmark.leaderboard_table import leaderboard, leaderboard_page
-    from shesha.benchmark.models import Model, Outcome, Setting
+    from shesha.benchmark.model_descriptions import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_agreement, plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
     from shesha.benchmark.ranks import rank, rank_table
@@ -30,14 +30,14 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_published": ("published", "published_runtimes"),
-        "_report": ("report",),
+        "_markdown_report": ("report",),
         "store_results": ("accuracies", "results", "runtimes"),
         "run_status": ("status",),
         "api": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
         "leaderboard_table": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
-        "models": ("Model", "Outcome", "Setting"),
+        "model_descriptions": ("Model", "Outcome", "Setting"),
         "pictures": ("plot_agreement", "plot_ranks"),
         "ranks": ("rank", "rank_table"),
         "data_sources": ("MissingDataError",),

@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from shesha.benchmark.models import Plain, Setting
+    from shesha.benchmark.model_descriptions import Plain, Setting
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.benchmark.model_archive import Archive, model_key
-from shesha.benchmark.plan import Keys, Trial
+from shesha.benchmark.run_plan import Keys, Trial
 from shesha.benchmark.store import Cell, Entry, Store, Trained
 from shesha.benchmark.store_results import (
     Depths,

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 from shesha.benchmark import worker_tasks
-from shesha.benchmark.entries import entry_version
+from shesha.benchmark.measure_entries import entry_version
 from shesha.benchmark.model_archive import Archive, model_key
-from shesha.benchmark.models import Model
+from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import complete_differences
-from shesha.benchmark.plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.progress_estimate import Meter
+from shesha.benchmark.run_plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.store import Cell, Store, Trained
 from shesha.benchmark.worker_tasks import Chunk
 from shesha.measures import Measure

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.benchmark.mantel import mantel_p, pair_models, rank_correlation
-from shesha.benchmark.outputs import accuracy_difference, disagreement, jensen_shannon
+from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
 from shesha.support.seeds import generator

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from shesha import runs
-from shesha.benchmark._layout import LAYOUT
-from shesha.benchmark.models import Model
+from shesha.benchmark._store_tables import LAYOUT
+from shesha.benchmark.model_descriptions import Model
 from shesha.support import argument_types as kinds
 from shesha.support import sqlite as sqlite
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.benchmark.model_archive import model_key
-from shesha.benchmark.models import Model
+from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import Known, read_differences, versioned_name
-from shesha.benchmark.plan import Keys, Trial, trials
+from shesha.benchmark.run_plan import Keys, Trial, trials
 from shesha.benchmark.store import Cell, Entry, Store, StoreError, model_place
 from shesha.benchmark.suites import Suite, load_suite
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shesha._version import __version__
 from shesha.benchmark.output_difference_store import read_differences
-from shesha.benchmark.plan import Trial
+from shesha.benchmark.run_plan import Trial
 from shesha.benchmark.store import Entry, Store
 from shesha.benchmark.store_results import (
     Depths,

@@ -9,7 +9,7 @@ from typing import Any
 
 from shesha.benchmark._import_by_name import import_by_name, is_place
 from shesha.benchmark.catalogue import Catalogue
-from shesha.benchmark.models import PLACES, STANDARD, Model, Plain, Setting
+from shesha.benchmark.model_descriptions import PLACES, STANDARD, Model, Plain, Setting
 from shesha.benchmark.tests import ByGroups, all_tests, find
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.benchmark.directed_rows import compare_directed
-from shesha.benchmark.outputs import probabilities as checked_probabilities
-from shesha.benchmark.scoring import Pair, ScoreRow, Values
+from shesha.benchmark.output_differences import probabilities as checked_probabilities
+from shesha.benchmark.pair_scoring import Pair, ScoreRow, Values
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
 from shesha.comparison import engine as engine
 from shesha.inputs import validation as check

@@ -1,6 +1,6 @@
 """Calibration: a zero point and a p-value for every score, from permutations of the rows."""
 
-from shesha.calibration.layers import calibrate_layers
+from shesha.calibration.best_layer_pair import calibrate_layers
 from shesha.calibration.many_pairs import calibrate_many
 from shesha.calibration.permutation_scores import DrawError, null_scores, shared, side_by_side
 from shesha.calibration.single_pair import calibrate

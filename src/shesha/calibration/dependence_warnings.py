@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting import checked_rows
 from shesha.nulls.dependence import find_dependence, p_value_within_design
+from shesha.nulls.design_arguments import exchange
 from shesha.nulls.design_warnings import warn_of_series
-from shesha.nulls.designs import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.strata_warnings import false_positive_rate
 from shesha.results import Dependence

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shesha.calibration import permutation_scores as null_kernel
-from shesha.calibration.subject import (
+from shesha.calibration.calibration_input import (
     function_arguments,
     make_views,
     prepare_measure,

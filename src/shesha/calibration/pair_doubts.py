@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from shesha.calibration.subject import Subject, prepare
+from shesha.calibration.calibration_input import Subject, prepare
 from shesha.doubting import find_pair_doubts
-from shesha.doubting.cluster_doubts import of_cluster
+from shesha.doubting.cluster_doubts import cluster_doubt
 from shesha.doubting.pair_doubts import few_rows_doubt, saturated_measures, saturation, width
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
@@ -91,7 +91,9 @@ def replace_row_effects(
         effect = abs(left - observed) / scale
         if effect >= _MOVED:
             measured = few_rows_doubt(measure, one.rows, observed, left, effect)
-            found.append(measured if one.name == "few rows" else of_cluster(measure, one.rows, observed, left, effect))
+            found.append(
+                measured if one.name == "few rows" else cluster_doubt(measure, one.rows, observed, left, effect)
+            )
     return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
 
 

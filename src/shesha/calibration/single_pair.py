@@ -8,15 +8,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibration_input import covariate_design, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
-from shesha.calibration.subject import covariate_design, prepare
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.registry import Choice
+from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutations import Design, draw_permutations, identity_first
-from shesha.nulls.summary import best_value, require_attainable_maximum, summarise
 from shesha.results import Calibrated
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.support.types import Matrix, Seed
@@ -29,7 +30,7 @@ def calibrate(
     Y: ArrayLike | Rdm,
     measure: Choice = "CKA",
     *,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     maximum: float | None = None,
     blocks: ArrayLike | None = None,

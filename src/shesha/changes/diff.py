@@ -9,13 +9,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.details import note_of_classes, what_changed
+from shesha.changes.change_details import note_of_classes, what_changed
 from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides
 from shesha.changes.moved_rows import METRIC, losses_by_class, moved_rows
 from shesha.changes.noise_floor import NoiseFloor
-from shesha.changes.row_choice import (
+from shesha.changes.row_map import labels_of_rows, map_rows
+from shesha.changes.row_selection import (
     count_neighbours,
     draw_rows,
     find_usable_rows,
@@ -25,8 +26,7 @@ from shesha.changes.row_choice import (
     pair_of_names,
     per_row,
 )
-from shesha.changes.row_map import labels_of_rows, map_rows
-from shesha.comparison.evidence import Evidence
+from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose

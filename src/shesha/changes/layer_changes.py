@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.changes.verdicts import judge, noise_limit
+from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, make_score
-from shesha.comparison.evidence import Evidence
 from shesha.drift.drift_scores import drifts
 from shesha.measures import Measure
 from shesha.results.changes.diff import LayerChange, MeasureChange

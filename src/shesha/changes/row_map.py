@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.changes.moved_rows import METRIC, neighbours_lost
-from shesha.changes.row_choice import count_neighbours, pair_of_names
+from shesha.changes.row_selection import count_neighbours, pair_of_names
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.kernels.plane import principal_plane, trustworthiness, turn_onto
+from shesha.kernels.plane_projection import principal_plane, trustworthiness, turn_onto
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
 from shesha.support.seeds import number, spawn

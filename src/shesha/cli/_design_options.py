@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shesha.cli._inputs import load_labels
+from shesha.cli._file_inputs import load_labels
 
 if TYPE_CHECKING:
     from shesha.nulls.permutations import Design

@@ -17,7 +17,7 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     `plain` says that nothing was asked for that needs single rows.
     """
     from shesha.comparison.memory_needs import none_fits
-    from shesha.comparison.sampled import reason_against
+    from shesha.comparison.sampled_scores import reason_against
     from shesha.io.large_matrices import ENDINGS, open_matrix
     from shesha.measures import choose, takes_moments
 
@@ -42,8 +42,8 @@ def compare_large(
     the same command resumes. Others are estimated from a sample.
     """
     from shesha.comparison.compare import seed_measures
-    from shesha.comparison.large_inputs import compare_stored
-    from shesha.comparison.sampled import Sampling
+    from shesha.comparison.estimated_measures import compare_stored
+    from shesha.comparison.sampled_scores import Sampling
     from shesha.io.large_matrices import open_matrix
     from shesha.measures import choose, takes_moments
 

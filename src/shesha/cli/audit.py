@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 from shesha.cli._mapped_copies import map_large_files
 from shesha.cli._option_names import name_options
+from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
     from shesha.report import Section
@@ -54,11 +55,13 @@ def audit_command(
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
     device: _model_inputs.Device = None,
-    rdm: _inputs.Distances = False,
+    rdm: _file_inputs.Distances = False,
     metric: Annotated[str, typer.Option(help="Distance between rows: cosine, correlation or euclidean.")] = "cosine",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    bootstrap: Annotated[int, typer.Option(help="Resamples of the rows for each interval; 0 for none.")] = 200,
-    permutations: Annotated[int, typer.Option(help="Random matchings for the chance level; 0 for none.")] = 200,
+    bootstrap: Annotated[int, typer.Option(help="Resamples of the rows for each interval; 0 for none.")] = N_BOOTSTRAP,
+    permutations: Annotated[
+        int, typer.Option(help="Random matchings for the chance level; 0 for none.")
+    ] = N_PERMUTATIONS,
     quick: Annotated[
         bool,
         typer.Option("--quick", help=f"Take a first look: {_QUICK} resamples and matchings, {_QUICK_PAIRS:,} pairs."),
@@ -83,8 +86,8 @@ def audit_command(
         Path | None,
         typer.Option(help="Keep results in this file; rerun the same command to resume, or to add new FILEs."),
     ] = None,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the scores to this file.")] = None,
@@ -105,7 +108,7 @@ def audit_command(
         raise ValueError(f"--workers must be at least 1, got {workers}")
     models = _model_inputs.FromModels.parse(model, files, texts, layers, pool, batch_size, device)
     files = [models.file] if models is not None else list(files or ())
-    first = _inputs.first_file(files)
+    first = _file_inputs.first_file(files)
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
@@ -116,7 +119,9 @@ def audit_command(
         models.require_alone(store=store, scheduler=scheduler, workers=workers, key=key, rdm=rdm)
         representations = models.load_layers()
     else:
-        as_needed = store is not None or scheduler is not None or (workers or 1) > 1 or _inputs.hold_directories(files)
+        as_needed = (
+            store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
+        )
         read = _as_needed if as_needed else _read_all
         found_in = files if as_needed or rdm else map_large_files(context, files, key, inside)
         representations = read(found_in, key, inside, rdm, layer_axis, by_position)
@@ -167,7 +172,7 @@ def _read_all(
 ) -> Any:
     """Read every array of every file."""
     fewest = 0 if rdm else _FEWEST
-    return _inputs.read_representations(
+    return _file_inputs.read_representations(
         files, keys, inside, layer_axis, by_position=by_position, fewest=fewest, distances=rdm
     )
 
@@ -176,13 +181,13 @@ def _as_needed(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
-    from shesha.comparison.index import Files
+    from shesha.comparison.input_index import Files
 
     return Files(
         files,
         keys,
         distances=rdm,
-        layer_axis=_inputs.parse_layer_axis(layer_axis),
+        layer_axis=_file_inputs.parse_layer_axis(layer_axis),
         no_features=inside,
         as_it_is=True,
         by_position=by_position,

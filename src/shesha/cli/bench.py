@@ -80,7 +80,7 @@ def run_command(
     SHESHA_CACHE. `shesha doctor` shows what is there.
     """
     from shesha.benchmark import run, status
-    from shesha.benchmark.report_page import report_page
+    from shesha.benchmark.html_report import report_page
 
     _outputs.require_page(html)
     _outputs.require_separate({"--html": html}, [store])
@@ -246,7 +246,7 @@ def report_command(
 ) -> None:
     """Write accuracies, tables, ranks, runtimes and the agreement with the published results."""
     from shesha.benchmark import report
-    from shesha.benchmark.report_page import report_page
+    from shesha.benchmark.html_report import report_page
 
     if output is None and html is None:
         raise ValueError("OUTPUT or --html must name a file to write, got neither")

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _large_files, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs
 from shesha.cli._compare_modes import Comparing, require_value
+from shesha.support.defaults import N_PERMUTATIONS
 
 
 def compare_command(
@@ -38,11 +39,13 @@ def compare_command(
     pool: _model_inputs.Pool = "auto",
     batch_size: _model_inputs.BatchSize = 32,
     device: _model_inputs.Device = None,
-    rdm: _inputs.Distances = False,
+    rdm: _file_inputs.Distances = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
     ] = False,
-    permutations: Annotated[int, typer.Option(help="Number of random matchings of the rows, for --calibrate.")] = 200,
+    permutations: Annotated[
+        int, typer.Option(help="Number of random matchings of the rows, for --calibrate.")
+    ] = N_PERMUTATIONS,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
     folds: Annotated[
         int | None,
@@ -71,8 +74,8 @@ def compare_command(
         Path | None,
         typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),
     ] = None,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -111,7 +114,7 @@ def compare_command(
     files = [models.file] if models is not None else list(files or ())
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
-    elif store is not None or scheduler is not None or _inputs.hold_directories(files):
+    elif store is not None or scheduler is not None or _file_inputs.hold_directories(files):
         sampled = {"queries": queries, "pairs": pairs, "error": error}
         _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
@@ -148,7 +151,9 @@ def compare_command(
             if labels is None or _design_options.split_source(labels)[0] is not None
             else (*exchanged.columns, labels)
         )
-        arrays = _inputs.read_representations(files, key, columns, layer_axis, by_position=by_position, distances=rdm)
+        arrays = _file_inputs.read_representations(
+            files, key, columns, layer_axis, by_position=by_position, distances=rdm
+        )
     if len(arrays) < 2:
         source = "FILE must hold" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
@@ -185,9 +190,9 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
 
 def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when needed."""
-    from shesha.comparison.index import Files
+    from shesha.comparison.input_index import Files
 
-    return Files(files, keys, rdm, _inputs.parse_layer_axis(layer_axis), by_position=by_position)
+    return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 
 
 def _split(names: list[str]) -> list[str]:

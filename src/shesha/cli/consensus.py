@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _outputs
 
 
 def consensus_command(
@@ -21,8 +21,8 @@ def consensus_command(
     ] = True,
     groups: _design_options.Groups = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the distances to this file.")] = None,
@@ -33,7 +33,7 @@ def consensus_command(
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, groups))
     asked = _design_options.read_design(files, None, groups, None, False, None, by_position=by_position)
-    arrays: dict[str, Any] = _inputs.read_representations(
+    arrays: dict[str, Any] = _file_inputs.read_representations(
         files, key, asked.columns, layer_axis, by_position=by_position
     )
     found = consensus(arrays, scale=scale, groups=asked.design.get("groups"), confidence=confidence, seed=seed)

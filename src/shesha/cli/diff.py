@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
-from shesha.cli._texts import parse_texts, read_texts
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli._text_files import parse_texts, read_texts
 
 _MODEL = "Pass it twice, for the model before and after: a folder, a package or a name that transformers can load."
 _TEXTS = "Texts for the models: a .txt file with one text per line, or a table (FILE:COLUMN)."
@@ -60,8 +60,8 @@ def diff_command(
     rows: Annotated[int, typer.Option("--rows", help="Number of random rows from which changes are computed.")] = 500,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the change over depth to this file.")] = None,
@@ -147,7 +147,7 @@ def _read(
 ) -> dict[str, Any]:
     """Read the arrays of a file; columns that hold labels are no features."""
     inside = [one for one in columns if one is not None and not Path(one).exists()]
-    found = _inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
+    found = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
     if not found:
         raise ValueError(f"{path} must hold a representation, got none")
     return found

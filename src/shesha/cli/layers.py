@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
 
 
 def layers_command(
@@ -31,13 +31,13 @@ def layers_command(
         int | None,
         typer.Option(help="With --model: project layers of more features on this many random directions."),
     ] = None,
-    rdm: _inputs.Distances = False,
+    rdm: _file_inputs.Distances = False,
     permutations: Annotated[
         int, typer.Option(help="Number of random matchings of the rows, the same in all layers.")
     ] = 200,
     alpha: Annotated[float, typer.Option(help="Significance level of the threshold.")] = 0.05,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     within: _design_options.Within = None,
@@ -77,7 +77,7 @@ def layers_command(
         [first], blocks, groups, within, shift, block_length, by_position=by_position
     )
     a, b = (
-        _inputs.read_representations(
+        _file_inputs.read_representations(
             [path], None, exchanged.columns, layer_axis, by_position=by_position, distances=rdm
         )
         for path in (first, second)
@@ -89,8 +89,8 @@ def layers_command(
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
-    from shesha.cli._texts import read_texts
-    from shesha.comparison.streamed_layers import compare_models
+    from shesha.cli._text_files import read_texts
+    from shesha.comparison.moment_layer_grid import compare_models
     from shesha.measures import as_measure, takes_moments
 
     chosen = as_measure(measure)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _model_inputs, _outputs
-from shesha.cli._canaries import Canaries
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli._canary_encodings import Canaries
 from shesha.cli._monitor_text import markdown, status_lines
 
 monitor = typer.Typer(
@@ -112,7 +112,7 @@ def init_command(
 ) -> None:
     """Make a monitor from canary rows and from their re-encodings by the unchanged model."""
     from shesha.drift import DriftMonitor
-    from shesha.drift.settings import LEVEL
+    from shesha.drift.monitor_settings import LEVEL
 
     options = {"layers": layers, "pool": pool, "batch_size": batch_size, "device": device}
     canaries = Canaries.read(model, texts, reference, "REF", **options)
@@ -243,7 +243,7 @@ def serve_command(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for the whole network.")] = "127.0.0.1",
 ) -> None:
     """Serve gauges for Prometheus under /metrics, and a web page, until Ctrl-C."""
-    from shesha.drift.serving import server
+    from shesha.drift.monitor_server import server
 
     with server(folder, host, port) as found:
         typer.echo(f"{found.url} and {found.url}metrics; press Ctrl-C to stop")
@@ -277,7 +277,7 @@ def _refuse_with_model(**options: Any) -> None:
 
 def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
     """Read the only matrix of a file."""
-    found = _inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
+    found = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(found) != 1:
         raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
     return next(iter(found.values()))
@@ -285,7 +285,7 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
 
 def _stacks(paths: list[Path], key: str | None) -> list[Any]:
     """Read matrices; each of a stack counts as one."""
-    found = _inputs.read_representations(paths, None if key is None else [key], None, "0")
+    found = _file_inputs.read_representations(paths, None if key is None else [key], None, "0")
     return list(found.values())
 
 

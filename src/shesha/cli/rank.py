@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _outputs
+from shesha.support.defaults import N_PERMUTATIONS
 
 
 def rank_command(
@@ -24,16 +25,18 @@ def rank_command(
     data_key: Annotated[
         list[str] | None, typer.Option(help="Data array to use as a subject (may be repeated).")
     ] = None,
-    rdm: _inputs.Distances = False,
+    rdm: _file_inputs.Distances = False,
     blocks: _design_options.Blocks = None,
     groups: _design_options.Groups = None,
     resamples: Annotated[
         int | None, typer.Option(help="Resamples of the rows; default: 1,000 for distances, else 200.")
     ] = None,
-    permutations: Annotated[int, typer.Option(help="Number of permutations for p-values against chance.")] = 200,
+    permutations: Annotated[
+        int, typer.Option(help="Number of permutations for p-values against chance.")
+    ] = N_PERMUTATIONS,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    layer_axis: _inputs.LayerAxis = "guess",
-    by_position: _inputs.ByPosition = False,
+    layer_axis: _file_inputs.LayerAxis = "guess",
+    by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
     plot: Annotated[
@@ -47,8 +50,8 @@ def rank_command(
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
     asked = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
     options: dict[str, Any] = {"by_position": by_position, "distances": rdm}
-    models = _inputs.read_representations(files, key, asked.columns, layer_axis, **options)
-    subjects = _inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
+    models = _file_inputs.read_representations(files, key, asked.columns, layer_axis, **options)
+    subjects = _file_inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
     if not models:
         raise ValueError(f"MODEL must hold a representation, got none in {', '.join(map(str, files))}")
     if not subjects:

@@ -74,9 +74,9 @@ def run_command(
     Data are read from the folder in SHESHA_DATA. Ends with status 1 if a cell raised an error.
     """
     from shesha.studies import run, studies
-    from shesha.studies.html import study_page
+    from shesha.studies.html_page import study_page
     from shesha.studies.registry import NOT_INSTALLED
-    from shesha.studies.writing import has_page
+    from shesha.studies.run_files import has_page
 
     _outputs.require_page(out / "page.html" if html and out.is_dir() else None)
     pairs = [text.partition("=") for text in where or ()]
@@ -125,15 +125,15 @@ def page_command(
 ) -> None:
     """Write the page of the existing rows, and print its path."""
     from shesha.studies import write_page
-    from shesha.studies.html import study_page
-    from shesha.studies.running import found_of
-    from shesha.studies.writing import has_page
+    from shesha.studies.html_page import study_page
+    from shesha.studies.run_files import has_page
+    from shesha.studies.study_runs import load_run
 
     _outputs.require_page(html)
     typer.echo(str(write_page(name, out)))
     if html is None:
         return
-    found = found_of(name, out)
+    found = load_run(name, out)
     if not has_page(found.study, out):
         raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
     _outputs.save_page(html, partial(study_page, found), [])

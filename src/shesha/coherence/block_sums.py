@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.layout import Layout
 from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.row_layout import Layout
 from shesha.support.types import Index, Matrix, Vector
 
 

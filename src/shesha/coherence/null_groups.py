@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.coherence.control_pool import Pool, pool
-from shesha.coherence.layout import FEWEST_CONTROLS, LARGE, Layout
 from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_scores import members, windows
 from shesha.coherence.row_chunks import RowPieces
-from shesha.coherence.units import Chosen, Scorer, draws_of_units, large_by_units
+from shesha.coherence.row_layout import FEWEST_CONTROLS, LARGE, Layout
+from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_by_units
 from shesha.kernels.threads import parallel
 from shesha.support import progress as progress
 from shesha.support.types import Index, Mask, Vector
@@ -54,11 +54,11 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
         score = _scorer(pools, k, layout)
         large = np.zeros(layout.n_groups, dtype=bool) if k else large_by_units(layout)
 
-        def of_group(g: int) -> tuple[NDArray[np.float64], str]:
+        def score_group(g: int) -> tuple[NDArray[np.float64], str]:
             draws = draws_of_units(rows, layout, pools, g, shuffled=bool(large[g]))
             return draws.scores(score, n_draws, (seed, g))
 
-        return _collect(layout, of_group, "units of controls", large)
+        return _collect(layout, score_group, "units of controls", large)
     if k is None:
         return _window_groups(rows, layout, pools, n_draws, seed)
     score = _scorer(pools, k, layout)
@@ -123,11 +123,11 @@ def _draws(score: Callable[[np.random.Generator], Vector], n_draws: int, seed: i
 
 def _collect(
     layout: Layout,
-    of_group: Callable[[int], tuple[NDArray[np.float64], str]],
+    score_group: Callable[[int], tuple[NDArray[np.float64], str]],
     exchanged: str,
     large: Mask | None = None,
 ) -> Fakes:
-    found = list(progress.track(map(of_group, range(layout.n_groups)), layout.n_groups, "groups"))
+    found = list(progress.track(map(score_group, range(layout.n_groups)), layout.n_groups, "groups"))
     scores, reasons = zip(*found, strict=True)
     return Fakes(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from shesha.coherence.evidence import Evidence
-from shesha.coherence.layout import Layout
+from shesha.coherence.group_scores import Evidence
 from shesha.coherence.null_groups import Fakes
+from shesha.coherence.row_layout import Layout
 from shesha.nulls.corrections import benjamini_hochberg
-from shesha.nulls.summary import summarise
+from shesha.nulls.null_summary import summarise
 from shesha.results import Coherence
 from shesha.support.types import Matrix, Vector
 

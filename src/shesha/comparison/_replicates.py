@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shesha.comparison.chance_and_intervals import add_note
 from shesha.comparison.engine import Group, failure
-from shesha.comparison.evidence import add_note
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import Score

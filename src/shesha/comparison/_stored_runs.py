@@ -14,11 +14,11 @@ from typing import Any
 
 from shesha import runs
 from shesha.comparison import engine as engine
-from shesha.comparison._blocks import Comparisons, Found
 from shesha.comparison._joint_calibration import Calibration, Request
+from shesha.comparison._pair_blocks import Comparisons, Found
 from shesha.comparison.engine import Pair
-from shesha.comparison.index import Files, Index, Known, index_files, index_mapping
-from shesha.comparison.sources import Held, Spooled
+from shesha.comparison.input_index import Files, Index, Known, index_files, index_mapping
+from shesha.comparison.representation_locations import Held, Spooled
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 from shesha.support import memory as memory
@@ -134,7 +134,7 @@ class Run:
             return engine.missing_score(measure, reason)
         cell = self._cell(measure, pair, found)
         if cell is None:
-            return engine.unreached_score(measure)
+            return engine.score_not_reached(measure)
         reason = cell.reason
         for name, side in zip(pair, sides, strict=True):
             # Contents have names only here.

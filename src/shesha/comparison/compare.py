@@ -7,20 +7,20 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
-from shesha.calibration.subject import covariate_design
-from shesha.comparison import _calibrated as calibrated
+from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
-from shesha.comparison import large_inputs as large
+from shesha.comparison import estimated_measures as large
 from shesha.comparison._replicates import Both
 from shesha.comparison._stored_runs import require_same_counts
-from shesha.comparison.evidence import Evidence, correct_p_values
+from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
-from shesha.comparison.sampled import Sampling
+from shesha.comparison.moment_scores import compare_moments
+from shesha.comparison.sampled_scores import Sampling
 from shesha.comparison.saturation import add_saturation_doubt
-from shesha.comparison.streamed import compare_moments
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
@@ -28,6 +28,7 @@ from shesha.measures.registry import Choice
 from shesha.moments import Moments
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Comparison, Doubt, PairScore, Score
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
@@ -45,7 +46,7 @@ def compare(
     names: tuple[str, str] = ("X", "Y"),
     calibrate: bool = False,
     confidence: float = 0.95,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -223,7 +224,7 @@ def compare(
         first,
         second,
         (sources[first].shape, sources[second].shape),
-        tuple(scores.get(measure.name) or engine.unreached_score(measure) for measure in chosen),
+        tuple(scores.get(measure.name) or engine.score_not_reached(measure) for measure in chosen),
         number(seed),
         interrupted,
         evidence.exchanged if calibrate else "",

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import t
 
 from shesha.comparison._intervals import FEWEST_CLUSTERS, interval, n_kept
-from shesha.comparison.evidence import Evidence
+from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
-from shesha.kernels.precision import huge_unit
+from shesha.kernels.numerical_precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
-from shesha.nulls.designs import exchange
+from shesha.nulls.design_arguments import exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from shesha.calibration.subject import TOGETHER
+from shesha.calibration.calibration_input import TOGETHER
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
@@ -273,6 +273,6 @@ def make_score(measure: Measure, value: float, seconds: float, reason: str) -> S
     return Score(measure.name, measure.family, value, measure.closer, low, high, seconds, reason)
 
 
-def unreached_score(measure: Measure) -> Score:
+def score_not_reached(measure: Measure) -> Score:
     """Return the score of a comparison that was not reached."""
     return missing_score(measure, INTERRUPTED)

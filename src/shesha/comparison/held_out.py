@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
+from shesha.comparison.chance_and_intervals import add_note
 from shesha.comparison.engine import failure
-from shesha.comparison.evidence import add_note
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure

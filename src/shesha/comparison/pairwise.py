@@ -15,12 +15,13 @@ from shesha.comparison import engine as engine
 from shesha.comparison._joint_calibration import Request, build_request
 from shesha.comparison._stored_runs import Run
 from shesha.comparison.compare import collect, require_calibrate, require_same_rows, seed_measures
-from shesha.comparison.index import Files
+from shesha.comparison.input_index import Files
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
 from shesha.measures.registry import Choice
 from shesha.nulls.permutations import Design
 from shesha.results import PairScore, PairwiseComparison
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Seed
@@ -36,7 +37,7 @@ def compare_all(
     *,
     calibrate: bool = False,
     confidence: float | None = None,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     blocks: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -224,7 +225,7 @@ def arrange_scores(
         for pair in found
     }
     return tuple(
-        scores.get((measure.name, *pair)) or PairScore(*pair, engine.unreached_score(measure))
+        scores.get((measure.name, *pair)) or PairScore(*pair, engine.score_not_reached(measure))
         for measure in measures
         for pair in pairs[measure.name]
     )

@@ -13,8 +13,8 @@ from math import sqrt
 import numpy as np
 from scipy.stats import t
 
-from shesha.comparison.evidence import add_note
-from shesha.comparison.streamed import kernel_sums
+from shesha.comparison.chance_and_intervals import add_note
+from shesha.comparison.moment_scores import kernel_sums
 from shesha.moments import Sums
 from shesha.results import Score
 from shesha.support.types import Matrix

@@ -11,6 +11,7 @@ from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.measures.registry import Choice
 from shesha.results.similarity.several_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.types import Seed
 
 
@@ -25,7 +26,7 @@ def compare_several_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     confidence: float = 0.95,
     seed: Seed = 0,

@@ -15,10 +15,11 @@ from shesha.inputs import validation as check
 from shesha.measures import choose
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import benjamini_hochberg
-from shesha.nulls.designs import equal_groups
+from shesha.nulls.design_arguments import equal_groups
 from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support.arrays import to_host
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
@@ -40,7 +41,7 @@ def compare_within(
     groups: ArrayLike | None = None,
     min_rows: int = 20,
     min_group: int = 5,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     confidence: float = 0.95,
     seed: Seed = 0,

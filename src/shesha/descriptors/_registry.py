@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
-from shesha.results.sources import remember_source
+from shesha.results.citation_sources import remember_source
 from shesha.support.entry_points import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances

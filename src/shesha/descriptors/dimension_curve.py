@@ -10,8 +10,8 @@ import numpy as np
 from shesha.report import columns
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
+from shesha.results.citation_sources import with_source
 from shesha.results.paper_sentences import claim
-from shesha.results.sources import with_source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.descriptors._registry import descriptor
 from shesha.inputs import validation as check
-from shesha.kernels import participation, spectrum
+from shesha.kernels import corrected_participation, spectrum
 from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Variances
@@ -87,7 +87,7 @@ def participation_ratio(view: Variances) -> float:
     invariant=("scaling", "translation", "orthogonal"),
     audited=True,
 )
-def corrected_participation_ratio(view: Variances, *, sample: participation.Sample = "rows") -> float:
+def corrected_participation_ratio(view: Variances, *, sample: corrected_participation.Sample = "rows") -> float:
     """Participation ratio, corrected for rows or columns that are a sample of more.
 
     The plain ratio cannot exceed the number of rows or of columns, and falls short of the population's where either is
@@ -115,11 +115,11 @@ def corrected_participation_ratio(view: Variances, *, sample: participation.Samp
     >>> round(participation_ratio(X)), round(corrected_participation_ratio(X))
     (33, 100)
     """
-    check.choice(sample, participation.SAMPLES, "sample")
+    check.choice(sample, corrected_participation.SAMPLES, "sample")
     shares = _shares(view)
-    if sample != "columns" and view.moments.n_rows < participation.FEWEST_ROWS:
+    if sample != "columns" and view.moments.n_rows < corrected_participation.FEWEST_ROWS:
         raise NotEstimable(f"needs at least 4 rows, got {view.moments.n_rows}")
-    value = participation.corrected_participation_ratio(shares, view.moments, sample)
+    value = corrected_participation.corrected_participation_ratio(shares, view.moments, sample)
     if value != value:
         raise NotEstimable(f"too few {'rows or columns' if sample == 'both' else sample} for this many directions")
     return value

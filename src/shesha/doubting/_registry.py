@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from shesha.doubting.subject import Subject
+from shesha.doubting.doubt_input import Subject
 from shesha.results import Doubt
 from shesha.support.warnings import NotEstimable
 

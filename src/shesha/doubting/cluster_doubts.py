@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.subject import Subject
+from shesha.doubting.doubt_input import Subject
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -48,7 +48,7 @@ def rare_cluster(subject: Subject) -> Doubt | None:
     if not rare.any():
         return None
     found = [_of_split(subject, subject.places[~rare]), _of_products(subject.sample, rare)]
-    return _named(subject, rare, [one for one in found if one is not None])
+    return _name_cluster(subject, rare, [one for one in found if one is not None])
 
 
 @doubt("rare cluster", of="pair", cheap=True)
@@ -62,7 +62,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
     grams = [subject.products(side, subject.places) for side in range(2)]
     whole, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
     carried = Carried("CKA", whole, without, min(1.0, abs(whole - without)))
-    return _named(subject, rare, [carried] if carried.effect >= _MOVED else [])
+    return _name_cluster(subject, rare, [carried] if carried.effect >= _MOVED else [])
 
 
 def rare_rows(labels: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -134,15 +134,17 @@ def _of_products(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]
     return Carried("similarity to the covariance of the others", alike, 1.0, 1 - alike) if alike <= _HALF else None
 
 
-def _named(subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], found: list[Carried]) -> Doubt | None:
+def _name_cluster(
+    subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], found: list[Carried]
+) -> Doubt | None:
     if not found:
         return None
     most = max(found, key=lambda one: one.effect)
     rows = subject.caller_rows(subject.places[rare])
-    return of_cluster(most.score, rows, most.whole, most.without, most.effect)
+    return cluster_doubt(most.score, rows, most.whole, most.without, most.effect)
 
 
-def of_cluster(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
+def cluster_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
     """The doubt that a rare cluster determines a score."""
     text = (
         f"{len(rows):,} of the checked rows form a cluster apart from all others; with it {measure} is "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.doubting._registry import raise_doubts
-from shesha.doubting.subject import Subject
+from shesha.doubting.doubt_input import Subject
 from shesha.doubting.text_lengths import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check

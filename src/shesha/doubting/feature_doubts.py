@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.subject import Subject
+from shesha.doubting.doubt_input import Subject
 from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector

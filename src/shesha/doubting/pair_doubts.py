@@ -8,8 +8,8 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
+from shesha.doubting.doubt_input import Subject
 from shesha.doubting.row_doubts import far_rows_first
-from shesha.doubting.subject import Subject
 from shesha.results import Doubt
 
 _MOVED = 0.2

@@ -31,7 +31,7 @@ class Explained:
     @cached_property
     def partial_score(self) -> float:
         """The partial score, controlling for the quantity (and the clusters)."""
-        return self._beyond(self.quantity)
+        return self._residual_score(self.quantity)
 
     @cached_property
     def whole(self) -> float:
@@ -48,11 +48,11 @@ class Explained:
     def p_value(self, rng: np.random.Generator) -> float:
         """p-value of the loss, compared with that of the shuffled quantity."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
-        left = np.array([self._towards(self._beyond(self.quantity[order])) for order in orders])
+        left = np.array([self._towards(self._residual_score(self.quantity[order])) for order in orders])
         spread = max(float(left.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
         return 0.5 * erfc(float(left.mean() - self._towards(self.partial_score)) / spread / sqrt(2))
 
-    def _beyond(self, quantity: Vector | Labels) -> float:
+    def _residual_score(self, quantity: Vector | Labels) -> float:
         explaining = functions(quantity)
         if self.clusters is not None:
             explaining = np.concatenate([functions(self.clusters), explaining])

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from shesha.doubting._registry import doubt
+from shesha.doubting.doubt_input import Subject
 from shesha.doubting.partial_scores import Explained
-from shesha.doubting.subject import Subject
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.doubting._registry import doubt
-from shesha.doubting.subject import Subject
+from shesha.doubting.doubt_input import Subject
 from shesha.results import Doubt
 from shesha.support.types import Index
 from shesha.views import Representation
@@ -30,7 +30,7 @@ def ties(subject: Subject) -> Doubt | None:
     sizes = np.diff([*starts, len(known)]).astype(np.float64)
     # What ties take of the variance of ranks (Kendall and Gibbons 1990).
     of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
-    of_neighbours = _undecided(np.searchsorted(known[starts], found + tolerance, side="right"), len(subject.sample))
+    of_neighbours = _tied_share(np.searchsorted(known[starts], found + tolerance, side="right"), len(subject.sample))
     effect = max(of_ranks, of_neighbours)
     if effect < _DECIDED:
         return None
@@ -43,7 +43,7 @@ def ties(subject: Subject) -> Doubt | None:
     return Doubt("ties", effect, None, text, f"Use measures of features (CKA) instead of {which}, or use more features")
 
 
-def _undecided(levels: Index, n: int) -> float:
+def _tied_share(levels: Index, n: int) -> float:
     """Mean share of the nearest neighbours that depend on the order of equal distances."""
     k = min(_N_NEAREST, n - 1)
     square = np.full((n, n), np.iinfo(np.intp).max)

@@ -7,10 +7,10 @@ from math import log10
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.jumper import composite_jumper, first_alarm
+from shesha.drift.input_stream import Typical
+from shesha.drift.martingales import composite_jumper, first_alarm
 from shesha.drift.stream_ranks import group_ranks, weighted_ranks
-from shesha.drift.streams import Typical
-from shesha.drift.updates import FEWEST
+from shesha.drift.stream_update import FEWEST
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
 from shesha.support.seeds import generator

@@ -12,17 +12,17 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from shesha.drift import monitor_files, rank_levels
-from shesha.drift.advice import advice, decide_state
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.checks import Found, Setting, differences, run_check
+from shesha.drift.canary_check import Found, Setting, differences, run_check
+from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind
+from shesha.drift.input_stream import Stream
+from shesha.drift.monitor_settings import check_level, importable_name, plain_about
 from shesha.drift.noise_floor import Unchanged, many
-from shesha.drift.reference import Reference
 from shesha.drift.run_length import Evidence
-from shesha.drift.settings import check_level, importable_name, plain_about
-from shesha.drift.streams import Stream
-from shesha.drift.updates import Updates
+from shesha.drift.stream_update import Updates
+from shesha.drift.verdict_advice import advice, decide_state
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict

@@ -71,7 +71,7 @@ def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list
     possible = odds > 0
     if np.count_nonzero(possible) == n_drawn:
         return [float(np.count_nonzero(possible & part)) for part in parts]
-    chances = _tilted(odds, n_drawn)
+    chances = _scale_odds(odds, n_drawn)
     found = []
     for part in parts:
         inside, outside = count_distribution(chances[part]), count_distribution(chances[~part])
@@ -81,7 +81,7 @@ def expected_counts(odds: Vector, n_drawn: int, parts: tuple[Mask, ...]) -> list
     return found
 
 
-def _tilted(odds: Vector, n_drawn: int) -> Vector:
+def _scale_odds(odds: Vector, n_drawn: int) -> Vector:
     """Return probabilities with odds in the same ratios that sum to a number, so that this number of rows is likely."""
     scaled = odds / odds.max()
 

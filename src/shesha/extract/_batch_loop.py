@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from shesha._version import __version__
 from shesha.extract._attention_sinks import FirstTokens
+from shesha.extract._extraction_result import Activations
 from shesha.extract._fingerprints import model_fingerprint
 from shesha.extract._input_rows import Batch, Rows, token_counts
-from shesha.extract._result import Activations
 from shesha.extract._resumable_files import open_draft, read_finished, require_same
 from shesha.extract.hooks import REPEAT, record_outputs, to_numpy_precision
 from shesha.extract.model_state import evaluation_mode, move_to_device

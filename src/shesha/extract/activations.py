@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha.extract._result import Activations
+from shesha.extract._extraction_result import Activations
 from shesha.inputs import validation as validate
 from shesha.support.optional import require
 

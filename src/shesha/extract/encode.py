@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from shesha.extract._result import Activations
+from shesha.extract._extraction_result import Activations
 from shesha.inputs import validation as validate
 from shesha.support.optional import require
 
@@ -106,7 +106,7 @@ def prepare_work(
 ) -> Work:
     """Load a model, choose its layers, and read the inputs as in its training."""
     from shesha.extract._batch_loop import Work
-    from shesha.extract._setup import open_model, prepare_rows
+    from shesha.extract._extraction_setup import open_model, prepare_rows
     from shesha.extract.pooling import pool_name
 
     size = validate.count(batch_size, "batch_size")
@@ -126,7 +126,7 @@ def prepare_work(
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:
     """Return the modules to record, and the names of their arrays."""
-    from shesha.extract.blocks import blocks
+    from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT, choose_layers
 
     if layers != "all":

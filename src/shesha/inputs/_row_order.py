@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shesha.inputs._frames import split_names
-from shesha.inputs._names import Names
+from shesha.inputs._other_libraries import split_names
+from shesha.inputs._row_names import Names
 from shesha.support.types import Index
 from shesha.support.warnings import RowNamesWarning, warn
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.io._anndata import labels_of_anndata, open_anndata
+from shesha.io._container_safety import require_chunks
 from shesha.io._labels import labels_of_arrays
-from shesha.io._safety import require_chunks
 from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
 from shesha.io._zarr_chunks import require_bounded_chunks
 from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible

@@ -6,10 +6,10 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from shesha.kernels import devices, native
-from shesha.kernels.precision import CLOSE, ROUNDING, length_unit
+from shesha.kernels import device_kernels, native
+from shesha.kernels.numerical_precision import CLOSE, ROUNDING, length_unit
 from shesha.kernels.threads import parallel, threads_for
-from shesha.kernels.triangles import row_start, write_rows
+from shesha.kernels.upper_triangles import row_start, write_rows
 from shesha.support import memory as memory
 from shesha.support.arrays import column_medians, elsewhere, namespace, squared_lengths, to_host
 from shesha.support.types import Index, Matrix, Vector
@@ -82,7 +82,7 @@ def n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
-@elsewhere(devices.inner_products)
+@elsewhere(device_kernels.inner_products)
 def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
     """Inner products of all pairs i < j of rows, in condensed order, and of each row with itself."""
     n = len(rows)
@@ -96,7 +96,7 @@ def inner_products(rows: Matrix) -> tuple[Vector, Vector]:
     return out, squared_lengths(rows)
 
 
-@elsewhere(devices.condensed_distances)
+@elsewhere(device_kernels.condensed_distances)
 def condensed_distances(rows: Matrix, metric: Metric, *, squared: bool = False) -> Vector:
     """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
     n = len(rows)

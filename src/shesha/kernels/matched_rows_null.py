@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.kernels.precision import ROUNDING
-from shesha.kernels.sampled_halves import Masks, Planes
+from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.support.types import Index, Matrix, Vector
 
 Cube = NDArray[np.float64]

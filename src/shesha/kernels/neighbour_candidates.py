@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shesha.kernels import native
 from shesha.kernels.distances import PANEL
-from shesha.kernels.precision import length_unit
+from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.arrays import squared_lengths
 from shesha.support.types import Index, Matrix, Vector

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.kernels import devices, native
+from shesha.kernels import device_kernels, native
 from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
-from shesha.kernels.triangles import square
+from shesha.kernels.upper_triangles import square
 from shesha.support.arrays import (
     elsewhere,
     is_numpy,
@@ -257,7 +257,7 @@ def _smallest(block: Any, m: int) -> Index:
     return columns
 
 
-@elsewhere(devices.squared_distances_to_candidates)
+@elsewhere(device_kernels.squared_distances_to_candidates)
 def _squared_distances(rows: Matrix, chosen: Index, candidates: Index) -> Matrix:
     own = rows[chosen, None, :]
     out = np.empty(candidates.shape)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shesha.kernels import devices, native
-from shesha.kernels.pairs import condensed_index
+from shesha.kernels import device_kernels, native
+from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.threads import parallel
-from shesha.kernels.triangles import row_start
+from shesha.kernels.upper_triangles import row_start
 from shesha.support.arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
@@ -25,7 +25,7 @@ _WIDE = 24
 """Number of matrices from which a separate call per row is worthwhile."""
 
 
-@elsewhere(devices.take_condensed)
+@elsewhere(device_kernels.take_condensed)
 def take_condensed(triangle: Vector, rows: Index, n: int) -> Vector:
     """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
     m = len(rows)
@@ -49,7 +49,7 @@ def permutation_grids(
 ) -> Iterator[Matrix]:
     """For each permutation, yield inner products of all first and all relabelled second matrices: (first, second)."""
     if not is_numpy(first[0]):
-        return devices.permutation_grids(first, second, n, orders)
+        return device_kernels.permutation_grids(first, second, n, orders)
     if native.serves_grid(len(first), len(second)):
         return _native_grids(first, second, n, orders)
     return _numpy_grids(first, second, n, orders)

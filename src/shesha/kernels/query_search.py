@@ -54,13 +54,13 @@ def _search(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closenes
     if filters.serves(own.shape[1], m) and rows.n_rows > m:
         terms, sound = _TERMS[closeness](own), True
 
-        def watched() -> Iterator[tuple[int, Matrix]]:
+        def check_blocks() -> Iterator[tuple[int, Matrix]]:
             nonlocal sound
             for start, block in rows.blocks():
                 sound = sound and terms.holds(block)
                 yield start, block
 
-        found = filters.candidates_of_some(terms, own, watched(), m)
+        found = filters.candidates_of_some(terms, own, check_blocks(), m)
         if sound:
             settled = _settle(rows, own, numbers, found, lists, closeness)
     rest = np.flatnonzero(~settled)

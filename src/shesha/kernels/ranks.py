@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shesha.kernels import devices, native, radix
-from shesha.kernels.ordering import (
+from shesha.kernels import device_kernels, native, radix_sort
+from shesha.kernels.argsort import (
     Ordering,
     block_bounds,
     fixed_point,
@@ -56,7 +56,7 @@ def spearman(
     first = replace(first, order=np.empty(0, dtype=np.intp))
     form = fixed_point(a, spread, tolerance[1]) if native.is_available() else None
     if form is not None:
-        product, squares = radix.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
+        product, squares = radix_sort.sum_rank_products(a, form, values.view(np.uint64), ranks=first.ranks)
         if may_stay(squares, form, spread, tolerance[1], len(a)):
             return _coefficient(product, first.variance, rank_variance(len(a)))
     second = order_values(a, tolerance[1], values.view(np.uint64))
@@ -71,10 +71,10 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
     forms = [fixed_point(*case) for case in zip((a, b), spreads, tolerance, strict=True)]
     if forms[0] is None or forms[1] is None:
         return None
-    places, squares = radix.places(a, forms[0], keys)
+    places, squares = radix_sort.places(a, forms[0], keys)
     if not may_stay(squares, forms[0], spreads[0], tolerance[0], n):
         return None
-    product, squares = radix.sum_rank_products(b, forms[1], keys, places=places)
+    product, squares = radix_sort.sum_rank_products(b, forms[1], keys, places=places)
     trusted = may_stay(squares, forms[1], spreads[1], tolerance[1], n)
     return _coefficient(product, rank_variance(n), rank_variance(n)) if trusted else None
 
@@ -82,7 +82,7 @@ def _correlation_without_ties(a: Vector, b: Vector, tolerance: tuple[float, floa
 def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, float]:
     """Copy the values in the given order; return their minimum and maximum."""
     if native.is_available():
-        return radix.copy_in_order(values, order, out)
+        return radix_sort.copy_in_order(values, order, out)
     np.take(values, order, out=out, mode="clip")
     return value_range(values)
 
@@ -90,7 +90,9 @@ def _copy_in_order(values: Vector, order: Index, out: Vector) -> tuple[float, fl
 def correlation(first: Ordering, second: Ordering) -> float:
     """Rank correlation of a vector's ordering with that of a second vector, arranged in the first one's order."""
     total = (
-        radix.products(second.order, first.ranks, second.ranks) if native.is_available() else _product(first, second)
+        radix_sort.products(second.order, first.ranks, second.ranks)
+        if native.is_available()
+        else _product(first, second)
     )
     return _coefficient(total, first.variance, second.variance)
 
@@ -117,7 +119,7 @@ def midranks(values: Vector, tolerance: float = 0.0) -> tuple[Vector, float]:
     return _scatter_ranks(found, np.empty(len(values)), 0.0, 1.0), found.variance
 
 
-@elsewhere(devices.unit_ranks)
+@elsewhere(device_kernels.unit_ranks)
 def unit_ranks(values: Vector, tolerance: float = 0.0, out: Vector | None = None) -> Vector:
     """Centred ranks scaled to unit length; all NaN if the values are equal.
 
@@ -132,9 +134,9 @@ def _scatter_ranks(found: Ordering, room: Vector, centre: float, scale: float) -
     """Write (rank - centre) * scale for each value, to work memory or over the order."""
     if not native.is_available():
         return _scatter_ranks_plainly(found, room, centre, scale)
-    if _CACHED < len(room) <= radix.MOST_PLACES:
-        return radix.write_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
-    radix.write_ranks(found.order, found.ranks, centre, float(scale), room)
+    if _CACHED < len(room) <= radix_sort.MOST_PLACES:
+        return radix_sort.write_many_ranks(found.order, found.ranks, centre, float(scale), room.view(np.uint64))
+    radix_sort.write_ranks(found.order, found.ranks, centre, float(scale), room)
     return room
 
 

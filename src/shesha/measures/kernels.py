@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.precision import clip_rounding
-from shesha.measures import samples
-from shesha.measures._caveats import FEW_UNITS, SUPERPOSITION
+from shesha.kernels.numerical_precision import clip_rounding
+from shesha.measures import sampled_estimates
+from shesha.measures._shared_caveats import FEW_UNITS, SUPERPOSITION
 from shesha.measures.registry import measure
 from shesha.views import Basis, Gram
 from shesha.views.gram import Bandwidth, Kernel
@@ -198,7 +198,7 @@ def rv(a: Gram, b: Gram) -> float:
     groups=("ReSi",),
     view_options={"kernel": "distance"},
     anywhere=True,
-    sample=samples.SampledPairs(samples.distance_correlation, size=3, metric="euclidean"),
+    sample=sampled_estimates.SampledPairs(sampled_estimates.distance_correlation, size=3, metric="euclidean"),
 )
 def distance_correlation(a: Gram, b: Gram) -> float:
     """Distance correlation: zero in the population exactly for independent representations.

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.measures.registry import measure
-from shesha.measures.samples import SampledRows
+from shesha.measures.sampled_estimates import SampledRows
 from shesha.support.types import Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Neighbours

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import triangles
+from shesha.kernels import upper_triangles
 from shesha.kernels.distances import Metric
-from shesha.kernels.precision import clip_rounding
-from shesha.measures import samples
-from shesha.measures._caveats import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH
+from shesha.kernels.numerical_precision import clip_rounding
+from shesha.measures import sampled_estimates
+from shesha.measures._shared_caveats import SUPERPOSITION, SYMMETRIC_INPUTS, TEXT_LENGTH
 from shesha.measures.registry import measure
 from shesha.views import Distances, RankedRdm
 from shesha.views.rdm import Method
@@ -49,7 +49,7 @@ def _lacks_pairs(options: Mapping[str, Any]) -> str:
     anywhere=True,
     # Each pair of rows meets every other pair equally often, so correlations cancel.
     expected=lambda a, b: 0.0,
-    sample=samples.SampledPairs(samples.correlation),
+    sample=sampled_estimates.SampledPairs(sampled_estimates.correlation),
 )
 def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: Method = "spearman") -> float:
     """Correlation between the distances of two representations.
@@ -87,7 +87,7 @@ def rsa(a: RankedRdm, b: RankedRdm, *, metric: Metric = "correlation", method: M
     caveats=("It is in the units of the features: a larger scale gives a larger difference.", "Grows with n."),
     self_value=0.0,
     groups=("ReSi",),
-    sample=samples.SampledPairs(samples.frobenius, metric="euclidean", lacks=_lacks_pairs),
+    sample=sampled_estimates.SampledPairs(sampled_estimates.frobenius, metric="euclidean", lacks=_lacks_pairs),
 )
 def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral", "frobenius"] = "spectral") -> float:
     """Norm of the difference between the two matrices of Euclidean distances.
@@ -104,5 +104,5 @@ def rsm_norm_difference(a: Distances, b: Distances, *, norm: Literal["spectral",
     0.0
     """
     if check.choice(norm, ("spectral", "frobenius"), "norm") == "frobenius":
-        return float(np.sqrt(2 * triangles.squared_difference(a.condensed, b.condensed)))
-    return triangles.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)
+        return float(np.sqrt(2 * upper_triangles.squared_difference(a.condensed, b.condensed)))
+    return upper_triangles.largest_eigenvalue(a.condensed - b.condensed, a.n_rows)

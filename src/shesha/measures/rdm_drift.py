@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.precision import clip_rounding
-from shesha.measures import samples
+from shesha.kernels.numerical_precision import clip_rounding
+from shesha.measures import sampled_estimates
 from shesha.measures.registry import measure
 from shesha.views import RankedRdm
 from shesha.views.rdm import Method
@@ -24,7 +24,7 @@ from shesha.views.rdm import Method
     caveats=("1 means unrelated; it is not the maximum, because opposite geometries reach 2.",),
     inner_product=True,
     self_value=0.0,
-    sample=samples.SampledPairs(samples.drift),
+    sample=sampled_estimates.SampledPairs(sampled_estimates.drift),
 )
 def rdm_drift(a: RankedRdm, b: RankedRdm, *, metric: Metric = "cosine", method: Method = "spearman") -> float:
     """One minus the correlation between the distances of two representations.

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
-from shesha.measures.samples import SampledPairs, SampledRows
-from shesha.results.sources import remember_source
+from shesha.measures.sampled_estimates import SampledPairs, SampledRows
+from shesha.results.citation_sources import remember_source
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn

@@ -3,9 +3,9 @@
 from shesha.moments.accumulator import compact_parts, leave_one_out
 from shesha.moments.layer_moments import LayerMoments
 from shesha.moments.moments import Moments
-from shesha.moments.panels import sum_panel
+from shesha.moments.panel_sums import sum_panel
+from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import Sums, merge_all
-from shesha.moments.views import SummedRepresentation
 
 __all__ = [
     "LayerMoments",

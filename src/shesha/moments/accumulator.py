@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.moments.panels import Pairs, panel_rows, sum_panel
+from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge, merge_all
 from shesha.support import memory as memory
 from shesha.support.arrays import namespace, stays, to_host

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from shesha.moments import state_files as files
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
-from shesha.moments.batches import check_batch, require_finite, storage_rounding
-from shesha.moments.panels import all_pairs
+from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
+from shesha.moments.panel_sums import all_pairs
 from shesha.moments.row_register import RowRegister
-from shesha.moments.sources import is_dask
+from shesha.moments.row_sources import is_dask
+from shesha.moments.summed_views import SummedRepresentation
 from shesha.moments.sums import Sums, merge_all
-from shesha.moments.views import SummedRepresentation
 from shesha.support import argument_types as kinds
 from shesha.support.types import Matrix, Vector
 
@@ -160,7 +160,7 @@ class Moments:
         ValueError
             If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
         """
-        from shesha.moments.passes import count_dask, count_sides, count_stream
+        from shesha.moments.one_pass import count_dask, count_sides, count_stream
 
         fresh = cls(names)
         if len(sources) == 1:

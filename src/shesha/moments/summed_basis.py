@@ -13,7 +13,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views import Basis
 
 if TYPE_CHECKING:
-    from shesha.moments.views import SummedRepresentation
+    from shesha.moments.summed_views import SummedRepresentation
 
 NEEDS_ROWS = "needs rows, got sums over rows: compare the arrays themselves, or a sample of their rows"
 

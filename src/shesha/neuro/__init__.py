@@ -1,6 +1,5 @@
 """Neural recordings: scores of trials of neurons under conditions, with null distributions."""
 
-from shesha.neuro.associations import association
 from shesha.neuro.behaviour import behaviour_coupling
 from shesha.neuro.brain_regions import allen_areas, brain_division, brain_region
 from shesha.neuro.centroid_drift import centroid_drift, permutation_null, tertiles
@@ -10,6 +9,7 @@ from shesha.neuro.noise_ceiling import noise_ceiling
 from shesha.neuro.over_time import over_time
 from shesha.neuro.recording import Session
 from shesha.neuro.rsatoolbox import from_rsatoolbox, to_rsatoolbox
+from shesha.neuro.score_correlations import association
 from shesha.neuro.session_drift import session_drift
 from shesha.neuro.session_table import session_table
 from shesha.neuro.spikes import spike_counts

@@ -13,12 +13,13 @@ from shesha.inputs import make_data_array
 from shesha.inputs import validation as check
 from shesha.kernels.crossvalidated_distances import across_runs, crossvalidated_products, from_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.kernels.precision import huge_unit
+from shesha.kernels.numerical_precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.kernels.trial_geometry import compress_columns
 from shesha.neuro._order_null import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.results import TrialScore
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.types import Labels, Matrix, Seed
 
 Estimate = Literal["ledoit-wolf", "diagonal"]
@@ -164,7 +165,7 @@ def discriminability(
     runs: Conditions | None = None,
     *,
     noise: Estimate | float | ArrayLike | None = "ledoit-wolf",
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,

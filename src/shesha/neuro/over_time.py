@@ -18,6 +18,7 @@ from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
 from shesha.results import OverTime
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
@@ -36,7 +37,7 @@ def over_time(
     n_splits: int = 20,
     n_blocks: int = 8,
     min_trials: int = 2,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,

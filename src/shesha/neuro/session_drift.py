@@ -19,6 +19,7 @@ from shesha.neuro.tracked_neurons import MISSING, check_tracked
 from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
@@ -61,7 +62,7 @@ class _Session:
         return self.halves[:, conditions][:, :, neurons]
 
 
-def _numbered(sessions: Any) -> dict[str, Any]:
+def _number_sessions(sessions: Any) -> dict[str, Any]:
     return {str(at): one for at, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
@@ -69,7 +70,7 @@ def session_drift(
     sessions: Mapping[str, tuple[Any, Any]] | Sequence[tuple[Any, Any]],
     tracked: ArrayLike | None = None,
     *,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     seed: Seed = 0,
 ) -> SessionDrift:
@@ -125,7 +126,7 @@ def session_drift(
     """
     check.count(n_permutations, "n_permutations", minimum=19)
     check.fraction(alpha, "alpha", closed=False)
-    named = sessions if isinstance(sessions, Mapping) else _numbered(sessions)
+    named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
     found = [_Session.build(str(name), *_pair(one, name)) for name, one in named.items()]

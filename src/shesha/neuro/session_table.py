@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
-from shesha.neuro._area import ALL, AreaOptions, score_area
+from shesha.neuro._area_scores import ALL, AreaOptions, score_area
 from shesha.neuro._order_null import NULLS, Null
 from shesha.neuro.brain_regions import brain_division, brain_region
 from shesha.neuro.clustered_intervals import mean_interval
@@ -18,6 +18,7 @@ from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
 from shesha.results.base import reaches_level
 from shesha.support import argument_types as kinds
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.progress import track
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Seed
@@ -42,7 +43,7 @@ def session_table(
     min_neurons: int = 10,
     min_trials: int = 60,
     skip: Sequence[str] = ("root",),
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
     drift_null: Null = "permute",
     interval: Literal["session", "animal"] = "session",

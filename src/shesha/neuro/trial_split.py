@@ -22,6 +22,7 @@ from shesha.neuro._order_null import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.results import TrialScore
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Mask, Matrix, Seed
 
@@ -102,7 +103,7 @@ def trial_split(
     n_blocks: int = 8,
     trials_per_half: int | None = None,
     min_trials: int = 2,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,

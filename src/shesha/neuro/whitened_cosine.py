@@ -17,6 +17,7 @@ from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS
 from shesha.results import TrialScore
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
@@ -73,7 +74,7 @@ def wuc(
     n_splits: int = 20,
     n_blocks: int = 8,
     min_trials: int = 4,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
     blocks: ArrayLike | None = None,
     block_length: int | None = None,

@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
 from shesha.kernels.sorted_places import places_among
 from shesha.nulls.checked_rows import FEWEST_ROWS, CheckedRows, largest
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.results import Dependence

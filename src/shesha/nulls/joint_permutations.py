@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.support.types import Index
 
 _PURPOSE = 13

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.nulls.summary import TIE
+from shesha.nulls.null_summary import TIE
 from shesha.support.types import Matrix, Vector
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.nulls.designs import exchange
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.design_arguments import exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn

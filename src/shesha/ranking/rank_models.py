@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
-from shesha.nulls.designs import exchange
+from shesha.nulls.design_arguments import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
@@ -24,6 +24,7 @@ from shesha.ranking.weighted_models import combine_models
 from shesha.results.base import reaches_level
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
 from shesha.support import argument_types as kinds
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Matrix, Seed, Vector
 from shesha.support.warnings import NotEstimable
@@ -44,7 +45,7 @@ def rank_models(
     groups: ArrayLike | None = None,
     blocks: ArrayLike | None = None,
     n_resamples: int | None = None,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     correction: Correction = "holm",
     alpha: float = 0.05,
     confidence: float = 0.95,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shesha.report._cards import CHANGES, card, changes_in_words, options_in_words, range_in_words
+from shesha.report._array_fingerprint import fingerprint
+from shesha.report._card_text import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._colour import colour_report, use_colour
-from shesha.report._columns import columns
-from shesha.report._fingerprint import fingerprint
-from shesha.report._markdown import markdown_line, markdown_table
-from shesha.report._tables import Column, Strip, table
+from shesha.report._markdown_tables import markdown_line, markdown_table
+from shesha.report._text_columns import columns
+from shesha.report._text_tables import Column, Strip, table
 from shesha.report._wrapping import page_width, wrap
 from shesha.report.html import as_fragment, as_html
 from shesha.report.model_card import Metric, as_card

@@ -26,7 +26,7 @@ def map_data(part: PointMap) -> dict[str, Any]:
     others = [rest[0] if len(rest) == 1 else f"{len(rest):,} others"] if rest else []
     return {
         "size": SIZE,
-        "planes": _on_grid(part),
+        "planes": _grid_points(part),
         "names": [name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in part.rows],
         "labels": labels,
         "groups": groups,
@@ -57,7 +57,7 @@ def _place(name: str) -> tuple[float, str]:
         return inf, name
 
 
-def _on_grid(part: PointMap) -> list[list[int]]:
+def _grid_points(part: PointMap) -> list[list[int]]:
     """Scale all planes to one square: x and y of each row in turn, as whole numbers."""
     xs, ys = ([point[axis] for plane in part.planes for point in plane] for axis in (0, 1))
     reach = max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha._version import __version__
-from shesha.report._heat import LEVELS, colour, ink, level
+from shesha.report._documentation_links import address
+from shesha.report._heat_colours import LEVELS, colour, ink, level
 from shesha.report._inline_markup import spans
-from shesha.report._links import address
 from shesha.report._point_map import map_data
-from shesha.report._svg import draw_svg
-from shesha.report._tables import blocks
+from shesha.report._svg_pictures import draw_svg
+from shesha.report._text_tables import blocks
 from shesha.report.sections import Either
 from shesha.support.optional import require
 
 if TYPE_CHECKING:
-    from shesha.report._tables import Column, Strip
+    from shesha.report._text_tables import Column, Strip
     from shesha.report.page import Page
     from shesha.report.sections import Drawing, HeatMap, Part, Table
 

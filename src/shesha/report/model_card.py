@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from shesha.report._markdown import markdown_table
+from shesha.report._markdown_tables import markdown_table
 from shesha.report.page import Page
 from shesha.report.sections import Item, Part, Point, Table, Text
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubt, Doubts
     from shesha.results.audit.label_classes import LabelClasses
     from shesha.results.changes.diff import Diff, LayerChange, MeasureChange, MovedRow
-    from shesha.results.changes.index import IndexChange, Recall
+    from shesha.results.changes.index_verdict import IndexChange, Recall
+    from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
     from shesha.results.changes.row_map import RowMap
-    from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
     from shesha.results.coherence.coherence import Coherence, CoherenceTable, Link
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
@@ -58,9 +58,9 @@ __getattr__, __dir__ = lazy_names(
         "similarity.unit_matching": ("UnitMatching",),
         "similarity.within_classes": ("WithinClasses",),
         "stability.chance": ("Chance",),
-        "changes.index": ("IndexChange", "Recall"),
+        "changes.index_verdict": ("IndexChange", "Recall"),
         "changes.row_map": ("RowMap",),
-        "changes.structure": ("ClassChange", "SeparationChange", "StructureChange"),
+        "changes.kind_of_change": ("ClassChange", "SeparationChange", "StructureChange"),
         "changes.diff": ("Diff", "LayerChange", "MeasureChange", "MovedRow"),
         "coherence.coherence": ("Coherence", "CoherenceTable", "Link"),
         "similarity.comparison": ("Comparison", "Score"),

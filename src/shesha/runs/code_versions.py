@@ -43,7 +43,7 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import ordering, triangles
+    >>> from shesha.kernels import argsort, upper_triangles
     >>> version_of_code(ordering.Ordering) == version_of_code(ordering.Ordering)
     True
     >>> version_of_code(ordering.Ordering) == version_of_code(triangles.square)

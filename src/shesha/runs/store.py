@@ -29,7 +29,7 @@ _SEAL = 8
 """Length of the checksum in front of each text."""
 
 
-def _sealed(text: str) -> str:
+def _add_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}{text}"
 
 
@@ -81,7 +81,7 @@ class ResultStore:
     def put(self, kind: str, values: Mapping[str, str]) -> None:
         """Write texts in one transaction; earlier texts under the same keys are replaced."""
         with sqlite.transaction(self._connection, self.path):
-            rows = ((kind, key, _sealed(value)) for key, value in values.items())
+            rows = ((kind, key, _add_checksum(value)) for key, value in values.items())
             self._connection.executemany("INSERT OR REPLACE INTO result VALUES (?, ?, ?)", rows)
 
     def get(self, kind: str, key: str) -> str | None:
@@ -89,19 +89,19 @@ class ResultStore:
         query = "SELECT value FROM result WHERE kind = ? AND key = ?"
         with sqlite.reading(self.path):
             found = self._connection.execute(query, (kind, key)).fetchone()
-        return None if found is None else self._opened(kind, key, found[0])
+        return None if found is None else self._verify_checksum(kind, key, found[0])
 
     def items(self, kind: str, prefix: str = "") -> Iterator[tuple[str, str]]:
         """Yield keys and texts of a kind in the order of keys, optionally those with a prefix."""
         query = "SELECT key, value FROM result WHERE kind = ? AND key >= ? AND key < ? ORDER BY key"
         with sqlite.reading(self.path):
             for key, value in self._connection.execute(query, (kind, prefix, prefix + _LAST)):
-                yield key, self._opened(kind, key, value)
+                yield key, self._verify_checksum(kind, key, value)
 
-    def _opened(self, kind: str, key: str, value: Any) -> str:
+    def _verify_checksum(self, kind: str, key: str, value: Any) -> str:
         """Return the text of a stored value, if its checksum is valid."""
         text = value[_SEAL:] if isinstance(value, str) else ""
-        if not isinstance(value, str) or _sealed(text) != value:
+        if not isinstance(value, str) or _add_checksum(text) != value:
             raise sqlite.damaged(self.path, f"{kind} {key:.40}")
         return text
 

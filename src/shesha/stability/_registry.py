@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.results.sources import remember_source
+from shesha.results.citation_sources import remember_source
 from shesha.stability.class_labels import Classes
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.nulls.design_warnings import warn_of_series
+from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.nulls.summary import summarise
 from shesha.results import Chance
 from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.nulls.conditional import conditional_requests
 from shesha.stability.request import Evidence, Request
+from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.types import Seed
 from shesha.views import Covariates, Rows
 
@@ -27,7 +28,7 @@ def chance(
     y: ArrayLike | None = None,
     variant: str = "feature_split",
     *,
-    n_permutations: int = 200,
+    n_permutations: int = N_PERMUTATIONS,
     alpha: float = 0.05,
     pairs: PairCount = None,
     blocks: ArrayLike | None = None,

@@ -17,6 +17,7 @@ from shesha.stability.estimators.intervals import combine_errors
 from shesha.stability.estimators.sampled_pairs import PairCount
 from shesha.stability.evaluation import build_request, evaluate
 from shesha.stability.request import Evidence, Request
+from shesha.support.defaults import N_BOOTSTRAP
 from shesha.support.types import Seed
 from shesha.views import Rows
 
@@ -30,7 +31,7 @@ def estimate(
     variant: str = "feature_split",
     *,
     confidence: float = 0.95,
-    n_bootstrap: int = 200,
+    n_bootstrap: int = N_BOOTSTRAP,
     target_se: float | None = None,
     pairs: PairCount = None,
     blocks: ArrayLike | None = None,

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS
-from shesha.nulls.designs import exchange
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.design_arguments import exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.stability._registry import Variant, registered_variants
-from shesha.stability.dispatch import require_known_options, variant_named
 from shesha.stability.estimators.label_scores import estimate_one_by_one
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.request import Evidence, Request
+from shesha.stability.unified_function import require_known_options, variant_named
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.seeds import generator
 from shesha.support.types import Seed

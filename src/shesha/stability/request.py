@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels import bootstrap_correlations
-from shesha.nulls.designs import exchange
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.design_arguments import exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.group_halves import group_kinds
 from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes

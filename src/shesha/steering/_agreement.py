@@ -7,11 +7,11 @@ import numpy as np
 from shesha.nulls import summarise
 from shesha.results import SteeringScore
 from shesha.steering._labelled_rows import NO_SHUFFLES, Labelled
+from shesha.support.defaults import N_BOOTSTRAP
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed, Vector
 
 _SHUFFLING, _RESAMPLING = 71, 72
-_N_BOOTSTRAP = 200
 _ENTRIES = 1 << 21
 """Maximum number of values in memory."""
 _LEVEL = 0.05
@@ -29,7 +29,7 @@ def agreement(
     drawing, resampling = spawn(seed, _SHUFFLING), spawn(seed, _RESAMPLING)
     shuffled = np.array([y.shuffle(drawing) for _ in range(n_draws)], dtype=np.intp).reshape(n_draws, len(X))
     null = coherences(X, *_counts(shuffled, source, target))
-    counts = np.array([y.resample_counts(resampling) for _ in range(_N_BOOTSTRAP)])
+    counts = np.array([y.resample_counts(resampling) for _ in range(N_BOOTSTRAP)])
     masks = _counts(y.codes[None], source, target)
     drawn = coherences(X, *(counts * mask for mask in masks))
     first, second = (

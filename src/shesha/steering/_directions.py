@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.class_statistics import class_means
-from shesha.kernels.logistic import EXACT, Fits, fit_many
+from shesha.kernels.logistic_regression import EXACT, Fits, fit_many
 from shesha.support.types import Labels, Matrix, Vector
 
 Method = Literal["logistic", "mean_difference", "svd"]

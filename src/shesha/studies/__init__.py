@@ -11,13 +11,13 @@ shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystu
 """
 
 from shesha.studies.checks import Check, checks_of, judged, missing
-from shesha.studies.definition import Grid, Study, Unreachable, study
 from shesha.studies.index import write_index
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
 from shesha.studies.registry import find, studies
-from shesha.studies.running import run, write_page
-from shesha.studies.writing import StudyRun
+from shesha.studies.run_files import StudyRun
+from shesha.studies.study_definition import Grid, Study, Unreachable, study
+from shesha.studies.study_runs import run, write_page
 
 __all__ = [
     "Check",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from shesha.runs import ResultStore
-from shesha.studies.definition import Study
-from shesha.studies.writing import ROWS, SUMMARY
+from shesha.studies.run_files import ROWS, SUMMARY
+from shesha.studies.study_definition import Study
 
 
 def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
@@ -36,13 +36,13 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     with table.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     names = {name for cell in (*study.full, *study.quick) for name in cell}
-    known = {_told(row, names): row for row in rows}
+    known = {_row_parameters(row, names): row for row in rows}
     seconds = about["seconds"] / max(1, len(rows))
     # The table does not say which of several machines computed a row.
     places = " or ".join(about.get("places", ()))
     found = {}
     for cell in (*study.full, *study.quick):
-        row = known.get(_told({name: _text(value) for name, value in cell.items()}, names))
+        row = known.get(_row_parameters({name: _text(value) for name, value in cell.items()}, names))
         if row is not None:
             values = {name: _value(text) for name, text in row.items() if name not in cell}
             kept = {"row": {**cell, **values}, "seconds": seconds, "day": about["days"][-1]}
@@ -51,7 +51,7 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     return len(found)
 
 
-def _told(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:
+def _row_parameters(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:
     """Return the parameters of a row, without missing ones."""
     return tuple((name, row[name]) for name in sorted(names) if row.get(name))
 

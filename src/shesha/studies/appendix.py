@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.studies import counting
+from shesha.studies import result_counts
 from shesha.studies.checks import (
     AGREES,
     BASES,
@@ -72,7 +72,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
 def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[str]:
     yield "# Every published number, and ours"
     yield f"Back to [the index](index.md). All lines in one file, to sort and filter: [{EVERY}]({EVERY})."
-    yield _counted(checks)
+    yield _verdict_counts(checks)
     yield (
         "[The studies](#the-studies) · [claims that do not hold](#claims-that-do-not-hold) · "
         "[not found on stand-ins](#claims-not-found-on-stand-ins) · [inconclusive](#inconclusive-claims) · "
@@ -84,7 +84,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     )
     yield markdown_table(
         ["counts as", "what it means", "lines"],
-        [[name, counting.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in counting.KINDS],
+        [[name, result_counts.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in result_counts.KINDS],
     )
     yield "## The studies"
     yield (
@@ -110,7 +110,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
             for where, found in own.groupby("where", sort=False)
         ]
         lines.sort(key=lambda line: _in_order(line[0]))
-        yield markdown_table(["where", *VERDICTS], [[_headed(place), *counts] for place, *counts in lines])
+        yield markdown_table(["where", *VERDICTS], [[_section_title(place), *counts] for place, *counts in lines])
     yield "## How claims are judged"
     yield from _rules()
 
@@ -141,9 +141,9 @@ def _rules() -> Iterator[str]:
     yield markdown_table(["paper", "claim", "question", "control", "fact", "threshold", "reason"], lines)
 
 
-def _counted(checks: pd.DataFrame) -> str:
+def _verdict_counts(checks: pd.DataFrame) -> str:
     """Return the number of results by verdict, and the basis of those that agree."""
-    results = checks[checks.counts == counting.RESULT]
+    results = checks[checks.counts == result_counts.RESULT]
     counts = results.verdict.value_counts()
     told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
     agreeing = results[results.verdict == AGREES]
@@ -186,7 +186,7 @@ def _place(where: object) -> str:
     return str(where).partition(",")[2].strip() or "text"
 
 
-def _headed(place: str) -> str:
+def _section_title(place: str) -> str:
     """Mark a plain number as a section."""
     if not place[:1].isdigit():
         return place
@@ -204,7 +204,7 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
     found = {_place(where): own for where, own in checks.groupby("where", sort=False)}
     columns = ("what", "published", "ours", "verdict", "counts", "why", "study")
     for place in sorted(found, key=_in_order):
-        parts += [f"## {_headed(place)}", _table(found[place], columns)]
+        parts += [f"## {_section_title(place)}", _table(found[place], columns)]
     return "\n\n".join(parts) + "\n"
 
 

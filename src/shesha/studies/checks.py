@@ -141,7 +141,7 @@ def judged(
     return Check(where, what, published, ours, DIFFERS, why)
 
 
-def resting_on(
+def with_basis_and_words(
     checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
 ) -> tuple[Check, ...]:
     """Set the basis of checks without one whose "place | name" contains one of the words."""
@@ -178,13 +178,15 @@ def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: 
             float(line.published),
             None if isnan(line.ours) else float(line.ours),
             str(line.verdict),
-            why if line.verdict != AGREES else loosely(float(line.published), _allowed(line), float(line.ours)),
+            why
+            if line.verdict != AGREES
+            else loosely(float(line.published), _largest_difference_from_mean(line), float(line.ours)),
         )
         for line in lines
     ]
 
 
-def _allowed(line: Any) -> float:
+def _largest_difference_from_mean(line: Any) -> float:
     """Allowed difference between a published draw and the mean of ours."""
     return tolerance.allowed(float(line.get("sd", 0.0)), decimals=15)
 

@@ -290,10 +290,10 @@ def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[
         main = (one for words, one in deciding.items() if words in check.what)
         return next(main, by_line.get((check.where, check.what)))
 
-    return tuple(_decided(one, found(one)) for one in checks)
+    return tuple(_apply_decision(one, found(one)) for one in checks)
 
 
-def _decided(check: Check, found: Judged | None) -> Check:
+def _apply_decision(check: Check, found: Judged | None) -> Check:
     if found is None:
         return check
     basis = "" if found.verdict in (UNREACHABLE, NOT_RUN) else found.claim.on

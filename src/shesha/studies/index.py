@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.charts import pyplot
 from shesha.report import markdown_table
-from shesha.studies import counting
+from shesha.studies import result_counts
 from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, UNREACHABLE
 from shesha.studies.claims import Judged, findings
 from shesha.studies.facts import Facts, from_table
+from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
 from shesha.studies.scorecards import GROUPS, bars, counts, judged, page_name, scorecard
-from shesha.studies.writing import CHECKS, FACTS, SUMMARY
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
             f"out must hold pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
     summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
-    checks = _gathered(folder, [one["name"] for one in summaries])
+    checks = _collect_checks(folder, [one["name"] for one in summaries])
     facts = _facts_in(folder)
     papers = judged(facts)
     for paper, own in papers.items():
@@ -66,14 +66,14 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     return place
 
 
-def _gathered(folder: Path, names: list[str]) -> pd.DataFrame:
+def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
     """Return the checks of all studies, with how each counts."""
     import pandas as pd
 
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
     found = pd.concat(tables, ignore_index=True)
     found = found.assign(basis=found.basis.fillna("") if "basis" in found else "")
-    return found.assign(counts=counting.kinds(found))
+    return found.assign(counts=result_counts.kinds(found))
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:
@@ -101,7 +101,7 @@ def _parts(
     if told:
         yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(told, 1))
-    results = checks[checks.counts == counting.RESULT]
+    results = checks[checks.counts == result_counts.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (

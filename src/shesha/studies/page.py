@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shesha.report import markdown_table
 from shesha.studies.checks import Check, as_table
-from shesha.studies.decimals import column_cells
+from shesha.studies.column_decimals import column_cells
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     for heading, table in page.tables:
         parts += [f"## {heading}", _markdown(table)]
     if page.checks:
-        parts += ["## Comparison with published numbers", _markdown(_told(page.checks))]
+        parts += ["## Comparison with published numbers", _markdown(_check_table(page.checks))]
     parts += [f"- {note}" if len(page.notes) > 1 else note for note in page.notes]
     parts += ["## What was run", ran]
     place = folder / "page.md"
@@ -78,7 +78,7 @@ def save_page(page: Page, folder: Path, title: str, question: str, ran: str) -> 
     return place
 
 
-def _told(checks: Iterable[Check]) -> pd.DataFrame:
+def _check_table(checks: Iterable[Check]) -> pd.DataFrame:
     """One line per check, with the basis in the verdict."""
     table = as_table(checks)
     on = [

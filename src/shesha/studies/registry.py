@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 
-from shesha.studies.definition import Study
+from shesha.studies.study_definition import Study
 from shesha.support import spelling as spelling
 
 GROUP = "shesha.studies"
@@ -77,13 +77,13 @@ def _own_module(module: str, name: str) -> ModuleType:
     if module.endswith(".py"):
         if not Path(module).is_file():
             raise ValueError(f"study must be file.py:name of an existing file, got {name!r}")
-        return _loaded(Path(module).resolve())
+        return _load_file(Path(module).resolve())
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         beside = Path(*module.split(".")).with_suffix(".py")
         if error.name == module and beside.is_file():
-            return _loaded(beside.resolve())
+            return _load_file(beside.resolve())
         raise ValueError(
             f"study must be module:name of a module that can be imported, or a file of this folder, got {name!r} "
             f"({error})"
@@ -91,7 +91,7 @@ def _own_module(module: str, name: str) -> ModuleType:
 
 
 @cache
-def _loaded(file: Path) -> ModuleType:
+def _load_file(file: Path) -> ModuleType:
     """Run a file as a module with its folder on the import path, as Python runs a script."""
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None

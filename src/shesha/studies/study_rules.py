@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, named, rule_of
-from shesha.studies.definition import Study
 from shesha.studies.facts import Facts
 from shesha.studies.published import key_of, label_of
+from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -54,7 +54,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(path)
     require_replaceable(place)
-    with _through(place) if is_stream(place) else _renamed(Path(os.path.realpath(place))) as draft:
+    with _through(place) if is_stream(place) else _rename_draft(Path(os.path.realpath(place))) as draft:
         yield draft
 
 
@@ -84,7 +84,7 @@ def _through(place: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _renamed(place: Path) -> Iterator[Path]:
+def _rename_draft(place: Path) -> Iterator[Path]:
     """Yield a temporary file in the same folder, with the same mode and owner, and rename it."""
     kept = os.fsencode(place.name)[:_LONGEST].decode(errors="ignore")
     draft = place.with_name(f"{kept}.{os.getpid()}.{secrets.token_hex(4)}{DRAFT}")

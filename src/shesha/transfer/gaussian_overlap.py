@@ -14,7 +14,7 @@ from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.transfer.class_statistics import ClassedRows, check_classes, class_sums
-from shesha.transfer.estimable import nan_with_reason
+from shesha.transfer.not_estimable import nan_with_reason
 
 Covariance = Literal["spherical", "diagonal", "full"]
 COVARIANCES: tuple[Covariance, ...] = get_args(Covariance)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.precision import length_unit
+from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.transfer.class_statistics import precision
-from shesha.transfer.estimable import nan_with_reason
+from shesha.transfer.not_estimable import nan_with_reason
 
 _STEP = 0.25
 """Grid step of log(alpha / beta), small enough not to miss peaks, which are about 1 wide."""

@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, PANEL, Metric, find_undirected_rows, panel, standard_rows
-from shesha.kernels.precision import ROUNDING
+from shesha.kernels.numerical_precision import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Labels, Matrix
 from shesha.support.warnings import NotEstimable
-from shesha.transfer.estimable import nan_with_reason
+from shesha.transfer.not_estimable import nan_with_reason
 
 
 @nan_with_reason

@@ -3,24 +3,24 @@
 Every view can be permuted: relabelling the rows is gathering, so null distributions never rebuild one.
 """
 
-from shesha.kernels.halves import UndirectedHalfError
-from shesha.views._basis import Basis
-from shesha.views._comparisons import Comparisons
+from shesha.kernels.feature_halves import UndirectedHalfError
 from shesha.views._covariates import Covariates
+from shesha.views._cross_validation_folds import Folds, Groups, deal_folds
+from shesha.views._distance_comparisons import Comparisons
+from shesha.views._distance_rows import Standard
 from shesha.views._distance_subsets import DistanceSubsets
-from shesha.views._distribution import Projections, Spectrum
 from shesha.views._features import Features
-from shesha.views._folds import Folds, Groups, deal_folds
 from shesha.views._heat_trace import HeatTrace
 from shesha.views._matrix import Plain
 from shesha.views._neighbour_distances import NeighbourDistances
 from shesha.views._neighbours import Neighbours
-from shesha.views._row_alignment import align_rows, layers_in_one_order, take_rows
+from shesha.views._orthonormal_basis import Basis
+from shesha.views._row_distributions import Projections, Spectrum
 from shesha.views._row_ranks import RowRanks
 from shesha.views._rows import Rows, representation_from, rows_or_distances
-from shesha.views._scalars import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
-from shesha.views._standard_rows import Standard
-from shesha.views._variances import Variances
+from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
+from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
+from shesha.views._variance_shares import Variances
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
 from shesha.views.gram import Gram
 from shesha.views.rdm import Distances, PartialRdm, RankedRdm

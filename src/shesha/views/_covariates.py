@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.precision import length_unit
+from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
-from shesha.kernels.triangles import square
+from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
-from shesha.nulls.designs import STRATUM
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.design_arguments import STRATUM
+from shesha.nulls.exchange_design import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views._spline_choice import choose_n_terms, orthonormal_basis

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from shesha.kernels.precision import length_unit
+from shesha.kernels.numerical_precision import length_unit
 from shesha.support.arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
 from shesha.support.types import Index, Matrix
 from shesha.views.representation import Representation, View

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import devices
+from shesha.kernels import device_kernels
 from shesha.kernels import neighbours as kernel
+from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import PANEL, condensed_distances
-from shesha.kernels.pairs import condensed_index
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.triangles import square
+from shesha.kernels.upper_triangles import square
 from shesha.support.arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
@@ -195,7 +195,7 @@ class Neighbours(View):
     def _products(self) -> Matrix:
         assert self.rows is not None
         if not is_numpy(self.rows):
-            return devices.products_with_lists(self.rows, self.lists)
+            return device_kernels.products_with_lists(self.rows, self.lists)
         out = np.empty(self.lists.shape)
         step = max(1, _GATHERED // (self.k * self.rows.shape[1]))
         for start in range(0, self.n_rows, step):
@@ -207,7 +207,7 @@ class Neighbours(View):
         if self.rows is not None:
             # Half the squared distance of unit rows keeps its digits where rows are close.
             if not is_numpy(self.rows):
-                return 0.5 * devices.squared_distances_between(self.rows, own, others)
+                return 0.5 * device_kernels.squared_distances_between(self.rows, own, others)
             difference = self.rows[others] - self.rows[own]
             return np.asarray(0.5 * np.einsum("ijk,ijk->ij", difference, difference))
         assert self.distances is not None

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import triangles
+from shesha.kernels import upper_triangles
 from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
@@ -159,7 +159,7 @@ class Gram(View):
         if self.prefers_features(other):
             return self._inner_of_factors(other)
         (triangle, diagonal), (other_triangle, other_diagonal) = self.entries, other.entries
-        return 2 * triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
+        return 2 * upper_triangles.inner(triangle, other_triangle) + total(diagonal * other_diagonal)
 
     def mean_inner(self, other: Gram) -> float:
         """Mean of the inner product over all permutations of the rows (Kazi-Aoual et al. 1995); 0 if unbiased."""
@@ -236,9 +236,9 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     rows, self_products, n_features = _unit_rows(source, sampled)
     n, lengths = rows.shape[0], squared_lengths(rows)
     # The norm comes from whichever is smaller, the matrix or the cross-product of the features.
-    triangle = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
+    upper = inner_products(rows)[0] if 2 * rows.shape[1] > n else None
     squared_norm = (
-        total((rows.T @ rows) ** 2) if triangle is None else 2 * triangles.inner(triangle, triangle) + total(lengths**2)
+        total((rows.T @ rows) ** 2) if upper is None else 2 * upper_triangles.inner(upper, upper) + total(lengths**2)
     )
     if unbiased:
         own = to_host(lengths)
@@ -248,11 +248,11 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
     rows *= sqrt(size) * squared_norm**-0.25
     found = Gram(n, unbiased, rows, size=size)
-    if triangle is not None:
+    if upper is not None:
         scale = squared_norm**-0.5
-        triangle *= scale
+        upper *= scale
         found.__dict__["entries"] = (
-            _centred(triangle, lengths * scale, True, size) if unbiased else (triangle, lengths * scale)
+            _centred(upper, lengths * scale, True, size) if unbiased else (upper, lengths * scale)
         )
     return found
 
@@ -266,7 +266,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
-    alike = triangles.gaussian(squared, scale)
+    alike = upper_triangles.gaussian(squared, scale)
     if spread(alike) == 0:
         raise NotEstimable("the bandwidth makes all pairs of rows equally similar, so pass one near the distances")
     return _append_diagonal(alike, source.n_rows, 1.0)
@@ -291,8 +291,8 @@ def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Ve
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:
     """Centre in place: rows sum to zero, with the diagonal or (unbiased, Szekely and Rizzo 2014) without it."""
     n = diagonal.shape[0]
-    before = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
-    sums = triangles.row_sums(triangle, n)
+    before = sqrt(2 * upper_triangles.inner(triangle, triangle) + total(diagonal**2))
+    sums = upper_triangles.row_sums(triangle, n)
     if unbiased:
         margins = sums / (n - 2) - total(sums) / (2 * (n - 1) * (n - 2))
         diagonal = namespace(diagonal).zeros_like(diagonal)
@@ -300,8 +300,8 @@ def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1
         sums = sums + diagonal
         margins = sums / n - total(sums) / (2 * n * n)
         diagonal = diagonal - 2 * margins
-    triangles.subtract_margins(triangle, margins)
-    norm = sqrt(2 * triangles.inner(triangle, triangle) + total(diagonal**2))
+    upper_triangles.subtract_margins(triangle, margins)
+    norm = sqrt(2 * upper_triangles.inner(triangle, triangle) + total(diagonal**2))
     if not norm > _DEGENERATE * before:
         raise NotEstimable("all distances between rows are equal, so the centred kernel matrix is zero")
     norm /= size

@@ -23,8 +23,8 @@ from shesha.kernels.distances import (
     find_undirected_rows,
     standard_rows,
 )
-from shesha.kernels.folding import ROWS, Folding, average_pool, fold
-from shesha.kernels.precision import ROUNDING
+from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
+from shesha.kernels.numerical_precision import ROUNDING
 from shesha.support import argument_types as kinds
 from shesha.support import arrays as arrays
 from shesha.support.types import Index, Matrix, Vector

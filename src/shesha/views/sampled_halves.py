@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import matched_rows_null, sampled_halves
+from shesha.kernels import matched_rows_null, sampled_feature_halves
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.kernels.precision import length_unit
+from shesha.kernels.numerical_precision import length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._rows import Rows
@@ -41,9 +41,11 @@ class SampledHalves:
         """Return the sampler of partitions, in the order of the documented functions."""
         return draw_sampler(self.rows.shape[1], self.rotated, generator(seed))
 
-    def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_halves.SampledScore:
+    def score(self, draw: Draw, pairs: tuple[Index, Index]) -> sampled_feature_halves.SampledScore:
         """Correlate the halves of one partition over some pairs."""
-        return sampled_halves.score(self.reader(), self.rows.shape[1], pairs, self._half_metric, self._plan(draw))
+        return sampled_feature_halves.score(
+            self.reader(), self.rows.shape[1], pairs, self._half_metric, self._plan(draw)
+        )
 
     def row_matching_correlations(
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
@@ -53,12 +55,12 @@ class SampledHalves:
             chosen, n_pairs, self._half_metric, self._plan(draw), partners, rng
         )
 
-    def _plan(self, draw: Draw) -> sampled_halves.Masks | sampled_halves.Planes:
+    def _plan(self, draw: Draw) -> sampled_feature_halves.Masks | sampled_feature_halves.Planes:
         if isinstance(draw, np.random.Generator):
-            return sampled_halves.Planes.build(self.rows.shape[1], [draw])
-        return sampled_halves.Masks.build([draw])
+            return sampled_feature_halves.Planes.build(self.rows.shape[1], [draw])
+        return sampled_feature_halves.Masks.build([draw])
 
-    def reader(self) -> sampled_halves.Rows:
+    def reader(self) -> sampled_feature_halves.Rows:
         """Return a reader of rows with checks."""
         centre = self.metric == "correlation" and self.rotated
         unit = self._unit() if self.metric == "euclidean" else 1.0

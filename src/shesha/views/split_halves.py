@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import halves
+from shesha.kernels import feature_halves
 from shesha.kernels.distances import METRICS, Metric, distance_rounding
-from shesha.kernels.partitions import Partition
+from shesha.kernels.feature_partitions import Partition
 from shesha.kernels.rotations import Axes, Frame, Rotations
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.seeds import generator
@@ -42,7 +42,7 @@ class SplitHalves(View):
     rotated: bool
     level: float
     """Difference below which two distances tie."""
-    kernel: halves.DenseHalves | halves.PanelHalves
+    kernel: feature_halves.DenseHalves | feature_halves.PanelHalves
 
     @classmethod
     def build(cls, source: Representation, *, metric: Metric = "cosine", rotated: bool = False) -> SplitHalves:
@@ -54,13 +54,13 @@ class SplitHalves(View):
         rows = _rotation_rows(source, metric) if rotated else source.standard(metric)
         with single_threaded_blas():
             frame: Frame = Rotations(rows) if rotated else Axes(rows)
-            kernel = halves.halves(rows, half_metric(metric, rotated), frame)
+            kernel = feature_halves.halves(rows, half_metric(metric, rotated), frame)
         return cls(n, d, rotated, distance_rounding(rows, metric), kernel)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
         """The features, and the distances of both halves."""
-        return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= halves.DENSE_ROWS else 3)
+        return 24 * n * d, 24 * n * d + 8 * n * n * (7 if n <= feature_halves.DENSE_ROWS else 3)
 
     def sampler(self, seed: Seed) -> Callable[[], Draw]:
         """Return the sampler of partitions, in the order of the documented functions."""
@@ -76,14 +76,14 @@ class SplitHalves(View):
 
     def _each(self, work: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
         """Visit partitions; large ones one at a time, each on all threads."""
-        serial = isinstance(self.kernel, halves.PanelHalves)
+        serial = isinstance(self.kernel, feature_halves.PanelHalves)
         return [work(item) for item in items] if serial else list(parallel(work, items))
 
     def correlations(self, draws: Sequence[Draw]) -> Vector:
         """Rank correlation of the halves in each partition; NaN if the distances of a half are all equal."""
 
-        def correlate(found: halves.Closeness) -> float:
-            return halves.correlation(found, self.level, self.kernel.metric)
+        def correlate(found: feature_halves.Closeness) -> float:
+            return feature_halves.correlation(found, self.level, self.kernel.metric)
 
         return np.array(self._each(lambda draw: self.kernel.visit(draw, correlate), draws))
 

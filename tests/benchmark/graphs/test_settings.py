@@ -14,7 +14,7 @@ from shesha.benchmark.graphs.settings import (
     extraction_shortcuts,
     shortcut_classes,
 )
-from shesha.benchmark.models import Kind, Model, Setting
+from shesha.benchmark.model_descriptions import Kind, Model, Setting
 
 
 def model(kind: Kind, degree: float, seed: int = 0) -> Model:

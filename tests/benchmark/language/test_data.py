@@ -12,7 +12,7 @@ import pytest
 
 from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.language import data, fingerprint, sources
-from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.hyperparameters import Hyper
 
 
 def test_sentences_of_the_local_folder(data_folder: Path) -> None:

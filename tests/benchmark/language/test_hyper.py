@@ -6,8 +6,8 @@ import pytest
 
 from shesha.benchmark.language import hyperparameters
 from shesha.benchmark.language.catalogue import CATALOGUE, DATA, NETWORKS
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.language.hyperparameters import Hyper
+from shesha.benchmark.model_descriptions import Model, Setting
 
 
 @pytest.mark.parametrize("dataset", DATA)

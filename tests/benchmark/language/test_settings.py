@@ -7,8 +7,8 @@ import pytest
 
 from shesha.benchmark.language import settings
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.parts import Texts
-from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.model_descriptions import Model, Setting
 
 N_ROWS = 2000
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.language import prompts
-from shesha.benchmark.language.parts import Texts
+from shesha.benchmark.language.declarations import Texts
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Rows, WordVocabulary, cut, encoder_rows
 

@@ -11,8 +11,8 @@ import pytest
 
 from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.language import extract, fit, hyperparameters, training
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.language.hyperparameters import Hyper
+from shesha.benchmark.model_descriptions import Model, Setting
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

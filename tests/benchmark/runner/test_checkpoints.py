@@ -6,7 +6,7 @@ import pytest
 
 from shesha.benchmark import api
 from shesha.benchmark.api import run
-from shesha.benchmark.plan import trials
+from shesha.benchmark.run_plan import trials
 from shesha.benchmark.store_results import accuracies
 
 from .reading import key_of

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from shesha.benchmark import Store, api, pictures, suites
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import entries, make_entry
-from shesha.benchmark.plan import required_models, trials
+from shesha.benchmark.measure_entries import entries, make_entry
+from shesha.benchmark.run_plan import required_models, trials
 from shesha.cli._app import app
 
 

@@ -13,7 +13,7 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import (
+from shesha.benchmark.measure_entries import (
     N_PERMUTATIONS,
     PlainMeasure,
     _orders,
@@ -212,7 +212,9 @@ def test_a_calibrated_measure_has_a_version_of_its_own(monkeypatch):
     (plain,), (found,) = entries(["CKA"]), entries(["calibrated CKA"])
     before = entry_version(found)
     assert before.split("+")[0] != entry_version(plain)
-    monkeypatch.setattr(importlib.import_module("shesha.benchmark.entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1)
+    monkeypatch.setattr(
+        importlib.import_module("shesha.benchmark.measure_entries"), "N_PERMUTATIONS", N_PERMUTATIONS + 1
+    )
     assert entry_version(found) != before
 
 

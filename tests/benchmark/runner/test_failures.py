@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import Store, api
-from shesha.benchmark._report import report
+from shesha.benchmark._markdown_report import report
 from shesha.benchmark.api import run
 from shesha.benchmark.run_status import describe_missing_rows, status
 from shesha.benchmark.store_results import accuracies, comparisons, results

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from shesha.benchmark import results, status, suite, task
 from shesha.benchmark.api import run
 from shesha.benchmark.model_archive import Archive
-from shesha.benchmark.models import Model, Setting
+from shesha.benchmark.model_descriptions import Model, Setting
 from shesha.benchmark.store import Store, StoreError
 from shesha.benchmark.suites import catalogue
 from shesha.cli._app import app

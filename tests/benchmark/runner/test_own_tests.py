@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import rank, table, tests
-from shesha.benchmark._report import report
+from shesha.benchmark._markdown_report import report
 from shesha.benchmark.api import run
 from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.model_archive import Archive
-from shesha.benchmark.models import Setting, _known_kinds
+from shesha.benchmark.model_descriptions import Setting, _known_kinds
+from shesha.benchmark.pair_scoring import ScoreRow
 from shesha.benchmark.ranks import QUALITY_OF
 from shesha.benchmark.run_status import status
-from shesha.benchmark.scoring import ScoreRow
 from shesha.benchmark.store import Store
 from shesha.benchmark.store_results import list_trials, results
 from shesha.benchmark.suites import Suite, setting_groups
@@ -33,7 +33,7 @@ MEASURES = ["CKA", "LinReg", "MagDiff"]
 def own(patch, monkeypatch):
     """The module with the tests of one's own; what it registers is forgotten afterwards."""
     monkeypatch.setattr(_registry, "_known", dict(_registry._known))
-    monkeypatch.setattr("shesha.benchmark.models._known_kinds", list(_known_kinds))
+    monkeypatch.setattr("shesha.benchmark.model_descriptions._known_kinds", list(_known_kinds))
     return importlib.import_module("toy_tests")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.benchmark import plan
-from shesha.benchmark.entries import entries, entry_version
-from shesha.benchmark.models import Setting
-from shesha.benchmark.plan import plan_chunks, required_models, trials
+from shesha.benchmark import run_plan
+from shesha.benchmark.measure_entries import entries, entry_version
+from shesha.benchmark.model_descriptions import Setting
+from shesha.benchmark.run_plan import plan_chunks, required_models, trials
 from shesha.benchmark.suites import Task, _groups
 
 MEASURES = entries(["CKA", "RSA", "LinReg", "MagDiff", "RTD", "calibrated CKA", "ProcDist"])
@@ -74,7 +74,7 @@ def drawn(request):
 
 def test_chunks_hold_what_the_tests_need_once(drawn, monkeypatch):
     rng, chosen, keys = drawn
-    monkeypatch.setattr(plan, "_SECONDS", float(rng.choice([0.05, 0.5, 10])))
+    monkeypatch.setattr(run_plan, "_SECONDS", float(rng.choice([0.05, 0.5, 10])))
     planned = set()
     chunks = [chunk for trial in chosen for chunk in plan_chunks(trial, MEASURES, keys, N_LAYERS, planned)]
     cells = either_order(cells_of(chunks))
@@ -107,7 +107,7 @@ def test_cells_of_another_version_do_not_count(drawn):
 
 
 def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
-    monkeypatch.setattr(plan, "_SECONDS", 0.4)
+    monkeypatch.setattr(run_plan, "_SECONDS", 0.4)
     chosen = trials(toy.tasks, ["shortcut"])
     keys = {model: model.key("data") for model in required_models(chosen)}
     (trial,) = chosen
@@ -116,7 +116,7 @@ def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
     for chunk in chunks:
         assert chunk.n_cells > 0
         assert len({(measure.view_key, measure.view.folding) for measure in chunk.measures}) == 1
-        (cost,) = {plan._cost(measure) for measure in chunk.measures}
+        (cost,) = {run_plan._cost(measure) for measure in chunk.measures}
         # Cut evenly, a piece may be a pair longer.
         assert cost * chunk.n_cells < 2 * 0.4 or chunk.n_cells == len(chunk.measures)
         assert chunk.models <= set(keys.values())
@@ -124,7 +124,7 @@ def test_chunks_are_of_one_view_and_take_about_as_long(toy, monkeypatch):
 
 def test_costly_and_calibrated_measures_are_cut_finer():
     cka, rtd, calibrated = entries(["CKA", "RTD", "calibrated CKA"])
-    assert plan._cost(cka) < plan._cost(calibrated) < plan._cost(rtd)
+    assert run_plan._cost(cka) < run_plan._cost(calibrated) < run_plan._cost(rtd)
 
 
 def test_trials_are_each_test_through_each_pooling(toy):

@@ -9,8 +9,8 @@ import pytest
 
 from shesha.benchmark import Store, api, status
 from shesha.benchmark.api import run
-from shesha.benchmark.entries import entries, make_entry
-from shesha.benchmark.plan import required_models, trials
+from shesha.benchmark.measure_entries import entries, make_entry
+from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.run_status import general
 from shesha.benchmark.runner import Run
 

@@ -15,7 +15,7 @@ import pytest
 from shesha.benchmark import api
 from shesha.benchmark.api import run
 from shesha.benchmark.data_sources import MissingDataError
-from shesha.benchmark.models import Model, Setting, domain
+from shesha.benchmark.model_descriptions import Model, Setting, domain
 from shesha.benchmark.run_status import status
 from shesha.benchmark.store import Cell, Store, StoreError, Trained, lock_run
 from shesha.benchmark.store_results import results

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import tests as own
-from shesha.benchmark._report import report
+from shesha.benchmark._markdown_report import report
 from shesha.benchmark.api import run
 from shesha.benchmark.model_archive import Archive
-from shesha.benchmark.plan import Trial, trials
+from shesha.benchmark.pair_scoring import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.ranks import rank
+from shesha.benchmark.run_plan import Trial, trials
 from shesha.benchmark.run_status import status
-from shesha.benchmark.scoring import pairs_groups, pairs_layers, pairs_prediction
 from shesha.benchmark.store import Store
 from shesha.benchmark.store_results import COLUMNS, accuracies, comparisons, list_trials, results, runtimes
 

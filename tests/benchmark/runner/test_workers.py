@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from shesha.benchmark import api, plan
+from shesha.benchmark import api, run_plan
 from shesha.benchmark.api import run
 from shesha.benchmark.model_archive import Archive
 from shesha.runs import LocalProcesses, search_paths
@@ -28,7 +28,7 @@ def test_a_measure_that_kills_its_worker_costs_its_chunk_alone(here, toy, monkey
     (first, second, *_) = next(row for row in cells("a.sqlite"))
     rows = [Representation.build(archive.layer(name)).rows for name in (first, second)]
     monkeypatch.setenv("TOY_VICTIM", toy_measures._print_of(*rows))
-    monkeypatch.setattr(plan, "_SECONDS", 10 * plan._PLAIN)
+    monkeypatch.setattr(run_plan, "_SECONDS", 10 * run_plan._PLAIN)
     monkeypatch.setattr(api, "_executor", lambda *_: LocalProcesses(2, search_paths()))
     found = run(toy, **options, measures=["toy_measures:killing", "CKA"])
     own = [row for row in cells("a.sqlite") if row[2] == "killing"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.benchmark.models import Model, Outcome, Plain, Weights, hash_arrays
+from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights, hash_arrays
 
 N_ROWS, N_INPUTS, N_FEATURES, N_CLASSES = 60, 12, 8, 3
 KINDS = ("standard", "labels", "shortcut", "augmentation", "deep")

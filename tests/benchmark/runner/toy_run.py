@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from shesha.benchmark import plan
+from shesha.benchmark import run_plan
 from shesha.benchmark.api import run
 from shesha.benchmark.suites import Suite, Task, _groups
 
@@ -47,5 +47,5 @@ class Inline:
 if __name__ == "__main__":
     # Programs started in the background ignore Ctrl-C, and so do those that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    plan._SECONDS = CHUNK * plan._PLAIN
+    run_plan._SECONDS = CHUNK * run_plan._PLAIN
     run(Suite("toy", (task(),)), store=sys.argv[1], measures=sys.argv[2:], workers=WORKERS)

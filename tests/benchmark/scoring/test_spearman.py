@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
+from shesha.benchmark.pair_scoring import score_prediction
 from shesha.benchmark.scores import spearman
-from shesha.benchmark.scoring import score_prediction
 from shesha.measures import get
 
 

@@ -13,7 +13,7 @@ import pytest
 from shesha.benchmark.data_sources import MissingDataError
 from shesha.benchmark.vision import fingerprint, hyperparameters, sources
 from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 
 def test_images_of_an_npz_file(cifar: Path, hyper: Callable[..., Hyper]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 Write = Callable[..., None]
 

@@ -10,7 +10,7 @@ import pytest
 
 from shesha.benchmark.vision import hyperparameters
 from shesha.benchmark.vision.catalogue import DATA, NETWORKS
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 
 @pytest.mark.parametrize("suite", ["paper", "small"])

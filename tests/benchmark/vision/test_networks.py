@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from shesha.benchmark.data_sources import MissingDataError
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 torch = pytest.importorskip("torch")
 
 from shesha.benchmark.vision import paper_architectures  # noqa: E402
+from shesha.benchmark.vision.declarations import Parts  # noqa: E402
 from shesha.benchmark.vision.extraction import choose_blocks, read_layers  # noqa: E402
 from shesha.benchmark.vision.networks import Classifier, build  # noqa: E402
-from shesha.benchmark.vision.parts import Parts  # noqa: E402
 
 
 def layers_of(architecture: str, hyper: Hyper, side: int) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:

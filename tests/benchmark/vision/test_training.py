@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import vision
-from shesha.benchmark.models import Model, Setting
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.model_descriptions import Model, Setting
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 torch = pytest.importorskip("torch")
 

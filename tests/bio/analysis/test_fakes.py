@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.bio.analysis import beside_fakes, component_ablation, correlation, fake_tables, seed_ablation
+from shesha.bio.analysis import compare_with_null_tables, component_ablation, correlation, fake_tables, seed_ablation
 from shesha.coherence import (
     coherence_by_group,
     expected_mean_cosine,
@@ -49,21 +49,23 @@ def test_a_statistic_beside_fakes():
     controls = np.random.default_rng(0).standard_normal((400, 20))
     sizes = {f"G{n}": n for n in range(10, 200, 12)}
     fakes = fake_tables(controls, sizes, n_tables=60)
-    plain = beside_fakes(fakes[0], fakes[1:], lambda t: correlation(t, n_bootstrap=0).rho)
+    plain = compare_with_null_tables(fakes[0], fakes[1:], lambda t: correlation(t, n_bootstrap=0).rho)
     assert plain.chance > 0.9
     assert plain.low <= plain.chance <= plain.high
     values = np.array([correlation(one, n_bootstrap=0).rho for one in fakes])
     assert plain.p_value == (1 + (values[1:] >= values[0]).sum()) / 60
     assert str(plain).endswith("(59 tables)")
-    given = beside_fakes(fakes[0], fakes[1:], lambda t: correlation(t, y="unbiased", given=["n"], n_bootstrap=0).rho)
+    given = compare_with_null_tables(
+        fakes[0], fakes[1:], lambda t: correlation(t, y="unbiased", given=["n"], n_bootstrap=0).rho
+    )
     assert given.chance < plain.chance
     real = fakes[0].assign(coherence=fakes[0]["magnitude"])
-    assert beside_fakes(real, fakes, lambda t: float(t["coherence"].max())).p_value == 1 / 61
+    assert compare_with_null_tables(real, fakes, lambda t: float(t["coherence"].max())).p_value == 1 / 61
 
 
 def test_a_fake_without_a_value_counts_as_extreme():
     tables = [pd.DataFrame({"a": [value]}) for value in (1.0, np.nan, 0.0)]
-    assert beside_fakes(tables[0], tables[1:], lambda t: float(t["a"][0])).p_value == 2 / 3
+    assert compare_with_null_tables(tables[0], tables[1:], lambda t: float(t["a"][0])).p_value == 2 / 3
 
 
 def test_component_ablation_scores_the_first_components(moved):
@@ -102,7 +104,10 @@ def test_seeds_change_nothing_unless_they_draw_cells(moved):
             "sizes must leave at least 5 of the 20 controls, got a group of 16",
         ),
         (lambda X, y: fake_tables(X, {"a": 1}), "sizes must be at least 2, got 1"),
-        (lambda X, y: beside_fakes(pd.DataFrame(), [], len), "fakes must hold at least one table, got none"),
+        (
+            lambda X, y: compare_with_null_tables(pd.DataFrame(), [], len),
+            "fakes must hold at least one table, got none",
+        ),
     ],
 )
 def test_bad_input_is_refused(moved, call, message):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.studies.definition import Unreachable
+from shesha.studies.study_definition import Unreachable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
-from shesha.benchmark.graphs.library import geometric
-from shesha.benchmark.graphs.parts import GraphData, GraphNetwork
-from shesha.benchmark.models import Model, Outcome, Plain, Weights
+from shesha.benchmark.graphs.declarations import GraphData, GraphNetwork
+from shesha.benchmark.graphs.torch_geometric_import import geometric
+from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
 from shesha.support.optional import require
 
 __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "fit", "hyperparameters"]
@@ -16,8 +16,8 @@ __all__ = ["CATALOGUE", "GraphData", "GraphNetwork", "extract", "fingerprint", "
 def hyperparameters(dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
     """Return the hyperparameters of an architecture on a data set: those of the ReSi benchmark (its Table 4).
 
-    Graph networks are quick to train, so they are the same in all suites. `shesha.benchmark.graphs.hyper.Hyper` says
-    what each means.
+    Graph networks are quick to train, so they are the same in all suites.
+    `shesha.benchmark.graphs.hyperparameters.Hyper` says what each means.
 
     Raises
     ------

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from shesha.benchmark.catalogue import Beside, Catalogue
-from shesha.benchmark.graphs.hyper import Hyper
-from shesha.benchmark.graphs.parts import GraphData, GraphNetwork
+from shesha.benchmark.graphs.declarations import GraphData, GraphNetwork
+from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr
-from shesha.benchmark.models import KINDS, Model, Plain, Setting
+from shesha.benchmark.model_descriptions import KINDS, Model, Plain, Setting
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -32,9 +32,9 @@ def _position(n_features: int, n_classes: int, hyper: Hyper, model: Model) -> nn
 
 def _pass_along(passage: str) -> Callable[[Tensor, int], Any]:
     def build_edges(edge_index: Tensor, n_nodes: int) -> Any:
-        from shesha.benchmark.graphs import edges
+        from shesha.benchmark.graphs import message_edges
 
-        return getattr(edges, passage)(edge_index, n_nodes)
+        return getattr(message_edges, passage)(edge_index, n_nodes)
 
     return build_edges
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.readers import RawGraph
-from shesha.benchmark.models import hash_arrays
+from shesha.benchmark.model_descriptions import hash_arrays
 
 _MOST_ROWS = 10_000
 _ROW_SEED = 2024

@@ -8,7 +8,7 @@ from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import extraction_rows, load
 from shesha.benchmark.graphs.settings import append_shortcuts, extraction_shortcuts
 from shesha.benchmark.graphs.training import as_features, build
-from shesha.benchmark.models import Model, Outcome, Weights
+from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 from shesha.extract.model_state import evaluation_mode
 
 

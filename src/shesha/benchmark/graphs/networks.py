@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from shesha.benchmark.graphs.dropout import dropout
-from shesha.benchmark.graphs.edges import LoopedEdges, Passage
-from shesha.benchmark.graphs.hyper import Hyper
-from shesha.benchmark.graphs.library import geometric
-from shesha.benchmark.graphs.sparse import SparseMatrix
+from shesha.benchmark.graphs.hyperparameters import Hyper
+from shesha.benchmark.graphs.message_edges import LoopedEdges, Passage
+from shesha.benchmark.graphs.sparse_products import SparseMatrix
+from shesha.benchmark.graphs.torch_geometric_import import geometric
 
 Features = Tensor | SparseMatrix
 _CLASSES = {"GCN": "GCN", "SAGE": "GraphSAGE", "GAT": "GAT"}

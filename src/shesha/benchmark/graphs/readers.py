@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
-from shesha.benchmark.graphs.library import geometric
+from shesha.benchmark.graphs.torch_geometric_import import geometric
 from shesha.support.optional import require
 
 _ARXIV_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"

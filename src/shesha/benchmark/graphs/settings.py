@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from shesha.benchmark.graphs.data import Graph
-from shesha.benchmark.models import Model, count_of_share
+from shesha.benchmark.model_descriptions import Model, count_of_share
 
 _FIXED_SEED = 2024
 # Streams of one seed, so that no draw depends on how many others were made.

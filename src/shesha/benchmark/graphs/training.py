@@ -12,11 +12,11 @@ from torch.nn.functional import cross_entropy
 
 from shesha.benchmark.graphs.catalogue import CATALOGUE
 from shesha.benchmark.graphs.data import Graph, load
-from shesha.benchmark.graphs.hyper import Hyper
+from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.graphs.networks import Features
 from shesha.benchmark.graphs.settings import EdgeDropping, append_shortcuts, corrupt_labels, shortcut_classes
-from shesha.benchmark.graphs.sparse import SparseMatrix
-from shesha.benchmark.models import Model, Weights
+from shesha.benchmark.graphs.sparse_products import SparseMatrix
+from shesha.benchmark.model_descriptions import Model, Weights
 
 _SPARSE_BELOW = 0.1
 """Share of nonzero features below which sparse products are faster."""

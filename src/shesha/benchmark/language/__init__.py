@@ -2,10 +2,10 @@
 
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import fingerprint
+from shesha.benchmark.language.declarations import TextData, TextNetwork, Texts
 from shesha.benchmark.language.extraction import extract
-from shesha.benchmark.language.parts import TextData, TextNetwork, Texts
 from shesha.benchmark.language.training import fit
-from shesha.benchmark.models import Plain
+from shesha.benchmark.model_descriptions import Plain
 
 __all__ = ["CATALOGUE", "TextData", "TextNetwork", "Texts", "extract", "fingerprint", "fit", "hyperparameters"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from shesha.benchmark.catalogue import Beside, Catalogue
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.language.parts import TextNetwork
+from shesha.benchmark.language.declarations import TextNetwork
+from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.sources import Files
-from shesha.benchmark.models import Plain
+from shesha.benchmark.model_descriptions import Plain
 from shesha.support.optional import require
 
 N_MULTIBERTS = 25

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.language.parts import Texts
-from shesha.benchmark.models import Plain, hash_arrays
+from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.hyperparameters import Hyper
+from shesha.benchmark.model_descriptions import Plain, hash_arrays
 
 _SUBSET_SEED = 2024
 """All models see the same rows."""

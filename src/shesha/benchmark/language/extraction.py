@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from shesha.benchmark.language import settings
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
+from shesha.benchmark.language.declarations import Texts
 from shesha.benchmark.language.model_building import Builder
-from shesha.benchmark.language.parts import Texts
 from shesha.benchmark.language.reproducibility import deterministic, device
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Batch, Rows
-from shesha.benchmark.models import Model, Outcome, Weights
+from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -116,7 +116,7 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     """Name the recorded tensors: the input of the first block (the embeddings), and the output of every block."""
-    from shesha.extract.blocks import blocks
+    from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT
 
     found = blocks(network.body)

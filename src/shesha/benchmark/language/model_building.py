@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.benchmark.language import prompts, settings
 from shesha.benchmark.language.catalogue import CATALOGUE
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.language.parts import TextNetwork, Texts
+from shesha.benchmark.language.declarations import TextNetwork, Texts
+from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.pretrained import load_pretrained
 from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import PretrainedVocabulary, Rows, Vocabulary, WordVocabulary, encoder_rows
-from shesha.benchmark.models import Model
+from shesha.benchmark.model_descriptions import Model
 from shesha.support.optional import require
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.language.augmentation import augment
-from shesha.benchmark.language.parts import Texts
-from shesha.benchmark.models import Setting, count_of_share
+from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.model_descriptions import Setting, count_of_share
 from shesha.support.seeds import spawn
 
 N_NEW_CLASSES = 5

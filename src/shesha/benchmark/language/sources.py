@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shesha.benchmark.data_sources import local_folder, missing_data_error
-from shesha.benchmark.language.hyper import Hyper
-from shesha.benchmark.language.parts import TextData, Texts
+from shesha.benchmark.language.declarations import TextData, Texts
+from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.io.csv import csv_frame
 from shesha.support.optional import require
 

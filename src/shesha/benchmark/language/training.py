@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from shesha.benchmark.language import settings
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
+from shesha.benchmark.language.declarations import Texts
 from shesha.benchmark.language.extraction import accuracy, test_lesson
-from shesha.benchmark.language.hyper import Hyper
+from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.model_building import Builder
-from shesha.benchmark.language.parts import Texts
 from shesha.benchmark.language.reproducibility import deterministic, device
 from shesha.benchmark.language.tokens import Rows
-from shesha.benchmark.models import Model, Weights
+from shesha.benchmark.model_descriptions import Model, Weights
 from shesha.support.progress import track
 from shesha.support.seeds import spawn
 

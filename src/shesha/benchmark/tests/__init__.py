@@ -4,7 +4,7 @@ A test is a file of this package, or of yours, with one object; `TESTS` lists th
 one of your own.
 """
 
-from shesha.benchmark.scoring import (
+from shesha.benchmark.pair_scoring import (
     ScoreRow,
     pairs_groups,
     pairs_layers,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from shesha.benchmark.outputs import accuracy_difference
+from shesha.benchmark.output_differences import accuracy_difference
 from shesha.benchmark.tests._base import Output
 from shesha.benchmark.tests._kinds import ByPrediction
 from shesha.support.types import Seed

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from shesha.benchmark.scoring import Compared, Pair, ScoreRow, Values
+from shesha.benchmark.pair_scoring import Compared, Pair, ScoreRow, Values
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
-    from shesha.benchmark.models import Model
+    from shesha.benchmark.model_descriptions import Model
     from shesha.benchmark.suites import Task
 
 Grounding = Literal["prediction", "design"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from numpy.typing import ArrayLike
 
-from shesha.benchmark.models import STANDARD, Setting
-from shesha.benchmark.scoring import (
+from shesha.benchmark.model_descriptions import STANDARD, Setting
+from shesha.benchmark.pair_scoring import (
     BY_GROUPS,
     BY_LAYERS,
     Compared,
@@ -29,7 +29,7 @@ from shesha.support.types import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha.benchmark.models import Model
+    from shesha.benchmark.model_descriptions import Model
     from shesha.benchmark.suites import Task
     from shesha.benchmark.user_models import Choices, Models
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.benchmark.outputs import disagreement, jensen_shannon
+from shesha.benchmark.output_differences import disagreement, jensen_shannon
 from shesha.benchmark.tests._base import Output
 from shesha.benchmark.tests._kinds import ByPrediction
 from shesha.support.types import Seed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shesha.benchmark.models import Model, Outcome, Plain, Weights
+from shesha.benchmark.model_descriptions import Model, Outcome, Plain, Weights
 from shesha.benchmark.vision.catalogue import CATALOGUE
 from shesha.benchmark.vision.data import load
-from shesha.benchmark.vision.hyper import Hyper
-from shesha.benchmark.vision.parts import ImageData, ImageNetwork, Parts
+from shesha.benchmark.vision.declarations import ImageData, ImageNetwork, Parts
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.support.optional import require
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from shesha.benchmark.catalogue import Beside, Catalogue
-from shesha.benchmark.models import Plain
-from shesha.benchmark.vision.hyper import Hyper
-from shesha.benchmark.vision.parts import ImageData, ImageNetwork, Parts
+from shesha.benchmark.model_descriptions import Plain
+from shesha.benchmark.vision.declarations import ImageData, ImageNetwork, Parts
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.sources import array_set, photographs
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.benchmark.models import hash_arrays
+from shesha.benchmark.model_descriptions import hash_arrays
 from shesha.benchmark.vision.catalogue import CATALOGUE
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import Images
 
 SUBSET_SEED = 2024

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from shesha.benchmark.models import Model, Outcome, Weights
+from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 from shesha.benchmark.vision.batches import batches
 from shesha.benchmark.vision.data import Dataset
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.networks import Classifier, build
 from shesha.benchmark.vision.paper_architectures import SMALL_IMAGE
 from shesha.benchmark.vision.settings import Dots, draw_dots

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import nn
 
 from shesha.benchmark.vision import paper_architectures, small_architectures
-from shesha.benchmark.vision.hyper import Hyper
-from shesha.benchmark.vision.parts import Parts
+from shesha.benchmark.vision.declarations import Parts
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 
 def small_resnet(n_classes: int, hyper: Hyper, pretrained: bool) -> Parts:

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from shesha.benchmark.models import Weights
+from shesha.benchmark.model_descriptions import Weights
 from shesha.benchmark.vision.catalogue import CATALOGUE
-from shesha.benchmark.vision.hyper import Hyper
-from shesha.benchmark.vision.parts import Parts
+from shesha.benchmark.vision.declarations import Parts
+from shesha.benchmark.vision.hyperparameters import Hyper
 
 
 class Classifier(nn.Module):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.models import count_of_share
+from shesha.benchmark.model_descriptions import count_of_share
 from shesha.benchmark.vision.images import Pixels, Rows
 
 if TYPE_CHECKING:

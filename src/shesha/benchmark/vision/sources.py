@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
+from shesha.benchmark.vision.declarations import Loader
 from shesha.benchmark.vision.folders import file_images, folder_images
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import ArrayImages, Images
-from shesha.benchmark.vision.parts import Loader
 from shesha.support.optional import require
 
 

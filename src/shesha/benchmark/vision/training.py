@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from shesha.benchmark.models import Model, Weights
+from shesha.benchmark.model_descriptions import Model, Weights
 from shesha.benchmark.vision.batches import batches
 from shesha.benchmark.vision.data import Dataset
-from shesha.benchmark.vision.hyper import Hyper
+from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import Images
 from shesha.benchmark.vision.networks import Classifier, build
 from shesha.benchmark.vision.settings import Dots, add_noise, draw_dots, randomise_labels

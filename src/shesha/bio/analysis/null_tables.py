@@ -24,7 +24,7 @@ _FEWEST = 5
 
 
 @dataclass(frozen=True)
-class BesideFakes(Result):
+class NullTableComparison(Result):
     """A statistic of a table of perturbations, with its value in null tables."""
 
     value: float
@@ -107,9 +107,9 @@ def _fake(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict
     }
 
 
-def beside_fakes(
+def compare_with_null_tables(
     table: pd.DataFrame, fakes: Sequence[pd.DataFrame], statistic: Callable[[pd.DataFrame], float]
-) -> BesideFakes:
+) -> NullTableComparison:
     """Compare a statistic of a table of perturbations with its value in null tables.
 
     Parameters
@@ -123,13 +123,13 @@ def beside_fakes(
 
     Returns
     -------
-    BesideFakes
+    NullTableComparison
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> fakes = fake_tables(rng.standard_normal((500, 50)), {f"G{n}": n for n in range(10, 200, 10)}, n_tables=50)
-    >>> found = beside_fakes(fakes[0], fakes[1:], lambda table: table["magnitude"].corr(table["coherence"]))
+    >>> found = compare_with_null_tables(fakes[0], fakes[1:], lambda table: table["magnitude"].corr(table["coherence"]))
     >>> found.chance > 0.95  # Nothing moved.
     True
     """
@@ -141,6 +141,6 @@ def beside_fakes(
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # A fake without a value counts as one that is as large: it must not make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())
-    return BesideFakes(
+    return NullTableComparison(
         value, float(np.nanmean(drawn)), float(low), float(high), (1 + larger) / (len(drawn) + 1), len(drawn)
     )

@@ -13,8 +13,8 @@ from shesha.results.audit.first_screen import first_screen
 from shesha.results.audit.label_classes import LabelClasses
 from shesha.results.audit.sections import list_indices, sections
 from shesha.results.base import Result
-from shesha.results.draw_docs import draws_axes
 from shesha.results.paper_sentences import sentence_sections
+from shesha.results.plot_docstring import draws_axes
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.audit.audit import Audit, RepresentationAudit
+from shesha.results.citation_sources import with_source
 from shesha.results.paper_sentences import claim
-from shesha.results.sources import with_source
 from shesha.results.stability.chance import Chance
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Either, Section, Table, Text
 from shesha.results.audit.doubts_section import doubts
 from shesha.results.audit.headline import headline
-from shesha.results.audit.readings import readings
+from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import list_names, tables
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Page
 from shesha.results.base import Result
-from shesha.results.changes.index import IndexChange
+from shesha.results.changes.index_verdict import IndexChange
+from shesha.results.changes.kind_of_change import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.page import diff_page
 from shesha.results.changes.row_map import RowMap
 from shesha.results.changes.sentences import headline
-from shesha.results.changes.structure import ClassChange, SeparationChange, StructureChange
 from shesha.results.changes.text import diff_text
-from shesha.results.draw_docs import draws_axes
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Item, Page, PointMap, Section, Table, wrap
 from shesha.report import page_width as page_width
 from shesha.results.base import Result
-from shesha.results.draw_docs import draws_axes
 from shesha.results.generic_page import run_details
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

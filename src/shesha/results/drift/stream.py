@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
-from shesha.results.draw_docs import draws_axes
 from shesha.results.drift.verdict import State
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

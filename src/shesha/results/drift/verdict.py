@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from shesha.report import Metric, Page, columns, page_width, wrap
 from shesha.results.base import Result
-from shesha.results.draw_docs import draws_axes
 from shesha.results.drift.verdict_page import short_names, verdict_page
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

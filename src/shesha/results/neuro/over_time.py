@@ -9,8 +9,8 @@ import numpy as np
 
 from shesha.report import page_width, wrap
 from shesha.results.base import reaches_level
-from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import BesideNull
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
-from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NAN, NullSummary
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
-from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NullSummary
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

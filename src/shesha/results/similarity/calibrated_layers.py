@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Metric, Page
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
-from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import BesideNull
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

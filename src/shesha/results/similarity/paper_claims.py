@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
+from shesha.results.citation_sources import with_source
 from shesha.results.paper_sentences import claim
 from shesha.results.similarity import paper_claims_of_many as paper_claims_of_many
 from shesha.results.similarity.calibrated import Calibrated
@@ -14,7 +15,6 @@ from shesha.results.similarity.recommended import RECOMMENDED
 from shesha.results.similarity.several_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
-from shesha.results.sources import with_source
 
 
 @claim.register

@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.report import Column, Page, page_width, table, wrap
 from shesha.results.base import Result
-from shesha.results.draw_docs import draws_axes
+from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.within_classes import WITHIN_NOTE, WithinClasses
 
 if TYPE_CHECKING:

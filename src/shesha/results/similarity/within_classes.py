@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.report import Page
 from shesha.results.base import Result, reaches_level
-from shesha.results.draw_docs import draws_axes
+from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.comparison import Comparison, Score
 
 if TYPE_CHECKING:

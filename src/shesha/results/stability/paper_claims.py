@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
+from shesha.results.citation_sources import with_source
 from shesha.results.paper_sentences import claim
-from shesha.results.sources import with_source
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
 from shesha.results.stability.estimate import Estimate

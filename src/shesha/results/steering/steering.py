@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shesha.report import columns, page_width, wrap
 from shesha.results.base import Result
-from shesha.results.draw_docs import draws_axes
 from shesha.results.null_summary import NAN, BesideNull
+from shesha.results.plot_docstring import draws_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels import sampled_halves
+from shesha.kernels import sampled_feature_halves
 from shesha.kernels.distances import n_pairs
 from shesha.stability.estimators.group_pairs import Pairs
 from shesha.support import memory
@@ -48,12 +48,12 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
     if asked is None and _SPARSE * n_pairs(n) >= DEFAULT_PAIRS:
         size = max(FEWEST_PAIRS, -(-DEFAULT_PAIRS // n_draws))
         return Sample(
-            lambda count: [partial(sampled_halves.draw_pairs, n, size, one) for one in rng.spawn(count)], 0, 0.0
+            lambda count: [partial(sampled_feature_halves.draw_pairs, n, size, one) for one in rng.spawn(count)], 0, 0.0
         )
     total = min(DEFAULT_PAIRS if asked is None else asked, n_pairs(n))
     if asked is not None:
         memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
-    i, j = sampled_halves.distinct_pairs(n, total, rng)
+    i, j = sampled_feature_halves.distinct_pairs(n, total, rng)
     n_sets = _n_sets(total, n_draws)
     sets = [_sort_pairs(i[at::n_sets], j[at::n_sets]) for at in range(n_sets)]
     taken = 0

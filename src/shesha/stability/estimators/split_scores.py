@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from shesha.kernels import bootstrap_correlations, influence, sampled_halves
-from shesha.kernels import halves as halves_kernel
+from shesha.kernels import bootstrap_correlations, pair_influence, sampled_feature_halves
+from shesha.kernels import feature_halves as halves_kernel
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.partitions import Partition
+from shesha.kernels.feature_partitions import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
 from shesha.stability.estimators.intervals import monte_carlo_error
@@ -159,11 +159,11 @@ def _from_pairs(request: Request) -> Evidence:
     n_scored = 0
     draws: list[Draw] = []
 
-    def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled_halves.SampledScore, int]:
+    def score(task: tuple[Draw, Callable[[], Pairs]]) -> tuple[sampled_feature_halves.SampledScore, int]:
         pairs = task[1]()
         return halves.score(task[0], pairs), len(pairs[0])
 
-    def score_all(_: int, count: int) -> list[sampled_halves.SampledScore]:
+    def score_all(_: int, count: int) -> list[sampled_feature_halves.SampledScore]:
         nonlocal n_scored
         draws.extend(next_draw() for _ in range(count))
         found = list(parallel(score, list(zip(draws[-count:], sample.drawn(count), strict=True))))
@@ -180,7 +180,7 @@ def _from_pairs(request: Request) -> Evidence:
     i, j, effect = (np.concatenate([getattr(part, name) for part in defined]) for name in ("i", "j", "influence"))
     clusters = request.exchange.clusters
     drawn = i * n + j if sample.distinct else None
-    pair_error, row_error = influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
+    pair_error, row_error = pair_influence.standard_errors(effect, clusters[i], clusters[j], drawn, sample.share)
     note = f"{n_used:,} random pairs of the {n_pairs(n):,} were used; the interval is analytic (dyadic-robust)"
     return Evidence(
         float(np.nanmean(scores)),

@@ -10,12 +10,12 @@ from typing import cast
 import numpy as np
 
 from shesha.kernels.distances import Metric, find_undirected_rows, n_pairs
+from shesha.kernels.feature_partitions import Partition
 from shesha.kernels.matched_rows_null import row_matching_correlations
-from shesha.kernels.partitions import Partition
-from shesha.kernels.precision import length_unit
-from shesha.kernels.sampled_halves import Masks, Planes
+from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.kernels.threads import parallel
-from shesha.nulls.exchange import Exchange
+from shesha.nulls.exchange_design import Exchange
 from shesha.stability.nulls.row_matching import Matchings
 from shesha.stability.request import ROTATING, Request
 from shesha.support.progress import track

@@ -119,7 +119,7 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
 
 def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
     """A rank correlation with its interval, beside the same of fakes."""
-    from shesha.bio.analysis import beside_fakes, correlation
+    from shesha.bio.analysis import compare_with_null_tables, correlation
 
     table, fakes = _tables(data)
     rho = correlation(table, x, y, given=given)
@@ -129,7 +129,7 @@ def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
 
     # Correlations below zero are asked for on their own side.
     side = -1.0 if rho.rho < 0 else 1.0
-    fake = beside_fakes(table, fakes, lambda one: side * statistic(one))
+    fake = compare_with_null_tables(table, fakes, lambda one: side * statistic(one))
     low, high = sorted((side * fake.low, side * fake.high))
     return {
         "rho": rho.rho,
@@ -158,7 +158,7 @@ def _components(data: str, setting: str) -> Row:
     """Correlation in the first k components, and how alike they rank the targets as 50 do."""
     from scipy.stats import spearmanr
 
-    from shesha.bio.analysis import beside_fakes, correlation
+    from shesha.bio.analysis import compare_with_null_tables, correlation
     from shesha.coherence import coherence_by_group
 
     score, _, k = setting.partition(" in ")
@@ -169,7 +169,7 @@ def _components(data: str, setting: str) -> Row:
     )
     rho = correlation(table, y=score)
     fakes = screens.fake_targets(int(k), 100)
-    fake = beside_fakes(table, fakes, lambda one: correlation(one, y=score, n_bootstrap=0).rho)
+    fake = compare_with_null_tables(table, fakes, lambda one: correlation(one, y=score, n_bootstrap=0).rho)
     alike = {
         f"rank_{name}": float(spearmanr(table[name], fifty[name].loc[table.index]).statistic)
         for name in (score, "magnitude")

@@ -9,11 +9,11 @@ import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
 from shesha.studies.checks import Check, judged
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.studies.checks import DATA
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha_studies.biology import _screens as screens
 from shesha_studies.biology._crispr_facts import make_facts
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found

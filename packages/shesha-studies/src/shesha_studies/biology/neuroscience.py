@@ -8,10 +8,10 @@ import numpy as np
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
+from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
 from shesha_studies.biology._neuroscience_page import make_page

@@ -9,9 +9,9 @@ import numpy as np
 
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._odd_even_facts import make_facts
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.benchmark.data_sources import local_folder
 from shesha.calibration import calibrate_layers
-from shesha.studies.definition import Unreachable
+from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Matrix
 
 FOLDER, WIT = "platonic", "WIT"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate_layers
-from shesha.nulls.summary import summarise
-from shesha.studies.definition import study
+from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha_studies.chance._sides import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha_studies.data import shared
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
-from shesha.nulls.summary import summarise
-from shesha.studies.definition import study
+from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published import Found, against
+from shesha.studies.study_definition import study
 from shesha_studies.data import shared
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from shesha import measures
 from shesha.calibration import calibrate
 from shesha.stability import chance
-from shesha.studies.definition import study
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha_studies.chance import _doubtful as doubtful
 from shesha_studies.chance import _unrelated as unrelated
 from shesha_studies.chance._false_positives_page import SCALED, make_page

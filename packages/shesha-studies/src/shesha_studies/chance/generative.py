@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:

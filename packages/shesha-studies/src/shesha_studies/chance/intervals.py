@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.definition import study
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha_studies.chance import _coverage as coverage
 from shesha_studies.chance._intervals_page import make_page
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import Found, against
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._local_distances import distance_agreement, neighbour_scale
 from shesha_studies.chance._sides import DATA, STAND_IN, WIDTHS, sides, trends

@@ -8,11 +8,11 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.definition import study
 from shesha.studies.facts import Fact, Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
     import pandas as pd

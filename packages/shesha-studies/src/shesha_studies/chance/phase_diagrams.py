@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.published import Found, against
+from shesha.studies.study_definition import study
 from shesha_studies.data import noise
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.calibration import calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha_studies.chance._platonic_facts import make_facts
 from shesha_studies.chance._platonic_numbers import (
     MISSING,

@@ -11,12 +11,12 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.charts import PALETTE
-from shesha.studies.definition import study
 from shesha.studies.facts import Fact, Facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
 from shesha.studies.rates import binomial_limits
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
 from shesha_studies.data import noise

@@ -13,10 +13,10 @@ import numpy as np
 from shesha.descriptors import participation_ratio
 from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
 from shesha_studies.distinct import _distinct_checks as checks

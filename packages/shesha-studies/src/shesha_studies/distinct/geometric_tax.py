@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.published import apart
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.distinct import _tax_checks as checks

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.published import apart
+from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
 from shesha_studies.language._drift_texts import sst2

@@ -8,11 +8,11 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.steering import steerability
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against
+from shesha.studies.study_definition import study
 from shesha_studies.causal_rows import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts

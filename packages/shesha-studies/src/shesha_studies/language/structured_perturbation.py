@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_texts import SETS, prompts
 from shesha_studies.language._drifts import drifts

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.stability import estimate, feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
+from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.files import sklearn
 from shesha_studies.language._transfer_facts import make_facts

@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
-from shesha.studies.definition import study
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
+from shesha.studies.study_definition import study
 from shesha_studies.causal_rows import CAUSAL, SINK
 from shesha_studies.score._axes_of import STANDARDISED, every, read_rows
 

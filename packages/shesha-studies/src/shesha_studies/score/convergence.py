@@ -8,11 +8,11 @@ import numpy as np
 
 from shesha.data import digits
 from shesha.stability import feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import Found, against
+from shesha.studies.study_definition import study
 from shesha_studies.score._representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 if TYPE_CHECKING:

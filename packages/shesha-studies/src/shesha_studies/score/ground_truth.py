@@ -8,12 +8,12 @@ import numpy as np
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published import Found, against, draws
 from shesha.studies.rates import rank_correlations
+from shesha.studies.study_definition import study
 from shesha_studies.data import D, N, mixture
 
 if TYPE_CHECKING:

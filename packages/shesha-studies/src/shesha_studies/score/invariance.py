@@ -10,11 +10,11 @@ import numpy as np
 
 from shesha.measures import cka, procrustes_similarity, pwcca
 from shesha.stability import basis_averaged_split, feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.data import D, N, mixture
 from shesha_studies.score._changes import CHANGES, apply_change, printed_example

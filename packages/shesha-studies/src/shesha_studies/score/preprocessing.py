@@ -8,11 +8,11 @@ import numpy as np
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published import Found, against, draws
+from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
 from shesha_studies.data import power_law, remove_top_components

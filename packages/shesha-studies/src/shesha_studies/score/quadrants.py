@@ -9,12 +9,12 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against, draws
 from shesha.studies.rates import rank_correlations
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.data import D, N, mixture
 

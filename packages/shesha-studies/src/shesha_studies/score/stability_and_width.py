@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.stability import chance
-from shesha.studies.definition import study
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
+from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
     import pandas as pd

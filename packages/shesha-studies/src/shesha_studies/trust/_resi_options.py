@@ -11,15 +11,15 @@ import numpy as np
 
 import shesha
 from shesha.benchmark import MissingDataError
-from shesha.benchmark.models import Model, domain
-from shesha.benchmark.plan import required_models, trials
+from shesha.benchmark.model_descriptions import Model, domain
+from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.suites import suite
 from shesha.benchmark.tests import score_groups
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import get
+from shesha.nulls.null_summary import summarise
 from shesha.nulls.permutations import draw_permutations
-from shesha.nulls.summary import summarise
-from shesha.studies.definition import Unreachable
+from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
 

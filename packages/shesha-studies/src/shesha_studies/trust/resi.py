@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.definition import study
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha_studies.trust import _resi as tables
 from shesha_studies.trust._resi_facts import make_facts
 from shesha_studies.trust._resi_options import option_scores

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark import tests
-from shesha.benchmark.entries import calibrated
+from shesha.benchmark.measure_entries import calibrated
 from shesha.data import digits_network
 from shesha.measures import get
-from shesha.studies.definition import study
 from shesha.studies.page import Page
+from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.trust._which_measure_page import make_page
 

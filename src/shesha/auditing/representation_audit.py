@@ -1,0 +1,251 @@
+"""The findings about one representation, from every marked score and descriptor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.auditing.data_faults import find_faults
+from shesha.auditing.row_samples import RowSample
+from shesha.descriptors import Descriptor, descriptors
+from shesha.doubting import check_known_quantities, find_doubts
+from shesha.inputs import Names, labels_in_order
+from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric, find_undirected_rows
+from shesha.nulls.checked_rows import CheckedRows
+from shesha.nulls.dependence import find_dependence
+from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.stability import Variant, registered_variants
+from shesha.stability.chance import as_chance
+from shesha.stability.estimate import as_estimate
+from shesha.stability.evaluation import build_request, evaluate, resolve_design
+from shesha.support.memory import MemoryBudgetError
+from shesha.support.types import Index, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Rdm, Rows
+
+_MIN_ROWS = 4
+_FREE_METRIC = "cosine"
+"""Scores with this default distance use that of the audit; others keep their own."""
+_ALPHA = 0.05
+_WITH_CHANCE = "feature_split"
+_LABELS = ("blocks", "groups", "within")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of an audit."""
+
+    metric: Metric
+    confidence: float
+    n_bootstrap: int
+    n_permutations: int
+    pairs: int | None
+    seed: int
+    design: Design
+    """The requested exchange design of the rows."""
+    known: Mapping[str, Vector] = field(default_factory=dict)
+    """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
+    exchange: Exchange | None = None
+    """The same properties, for the scored rows of one representation."""
+
+
+def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
+    """Return labels and design in the order of the first rows that have names."""
+    labels = labels_in_order(names, {"y": y, **settings.design})
+    return labels.pop("y"), replace(settings, design=cast(Design, labels))
+
+
+def meanings() -> dict[str, Meaning]:
+    """The title, meaning and limits of each number of an audit, by name, in the order of the report."""
+    rows = [one for one in registered_variants().values() if one.audited and one.needs == "rows"]
+    labels = [one for one in registered_variants().values() if one.audited and one.needs_labels]
+    found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
+    return {
+        one.name: Meaning(one.title, f"{one.means} {one.means_not}", one.means, one.means_not)
+        for one in found
+        if one.audited
+    }
+
+
+def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+    """Audit one representation; if it cannot be scored, record the reason."""
+    if isinstance(X, Rdm):
+        return _audit_distances(name, X, y, settings)
+    n, d = X.shape
+    faults = find_faults(X) if n and d else Faults()
+    found = RepresentationAudit(name, n, d, faults)
+    design = resolve_design(settings.design, n)
+    if faults.not_finite:
+        return replace(found, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
+    bad = rows_without_direction(X, faults, settings.metric)
+    kept = np.setdiff1d(np.arange(n), bad)
+    used = X.drop(bad)
+    least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
+    if len(used) < _MIN_ROWS or d < least:
+        reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
+        return replace(found, reason=reason)
+    try:
+        checked = None if design is not None else CheckedRows(used.sample)
+        if checked is not None:
+            found = replace(found, dependence=find_dependence([checked]))
+        found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence, checked))
+        own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+        return _add_stability(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
+    except MemoryBudgetError as error:
+        return replace(found, reason=str(error))
+
+
+def _add_doubts(
+    rows: Rows,
+    y: ArrayLike | None,
+    numbers: Index,
+    n: int,
+    settings: Settings,
+    dependence: Dependence | None,
+    checked: CheckedRows | None,
+) -> Doubts:
+    """Add doubts; a requested design is respected, and defines what the order of rows means."""
+    told: dict[str, Any] = {
+        name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
+    }
+    design = {name: quantity[numbers] for name, quantity in check_known_quantities(told, None, n).items()}
+    classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][numbers]
+    dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
+    return find_doubts(
+        rows,
+        settings.metric,
+        classes=classes,
+        known={name: quantity[numbers] for name, quantity in settings.known.items() if len(quantity) == n},
+        design=design,
+        order=not nonempty_arguments(settings.design),
+        numbers=numbers,
+        dependence=dependence,
+        checked=None if checked is None or rows.is_sparse else [checked],
+    )
+
+
+def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
+    """Rows without a direction for the metric."""
+    if metric != "correlation":
+        return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
+    found = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
+
+
+def _add_stability(
+    finding: RepresentationAudit, rows: Rows, y: ArrayLike | None, bad: Index, settings: Settings
+) -> RepresentationAudit:
+    scores: dict[str, Estimate] = {}
+    chances: dict[str, Chance] = {}
+    for variant in registered_variants().values():
+        if variant.audited and variant.needs == "rows":
+            scores[variant.name], chance = _score(variant, rows, None, settings)
+            chances |= {} if chance is None else {variant.name: chance}
+    finding = replace(finding, scores=scores, chances=chances, descriptors=_descriptors(rows))
+    return finding if y is None else _add_label_scores(finding, rows, y, bad, settings)
+
+
+def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
+    """Compute a score with its interval in one pass, and for the first score and all of labels its chance level."""
+    chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
+    compared = variant.name == _WITH_CHANCE or variant.needs_labels
+    request = build_request(
+        rows,
+        y,
+        variant,
+        chosen,
+        n_bootstrap=settings.n_bootstrap,
+        n_permutations=settings.n_permutations if compared else 0,
+        pairs=settings.pairs if variant.samples_pairs else None,
+        seed=settings.seed,
+        design=settings.exchange,
+    )
+    evidence = evaluate(request)
+    estimate = as_estimate(request, evidence, settings.confidence)
+    return estimate, as_chance(request, evidence, _ALPHA) if request.n_permutations > 0 else None
+
+
+def _descriptors(rows: Rows) -> dict[str, float]:
+    found = {}
+    for one in descriptors().values():
+        if one.audited:
+            try:
+                found[one.name] = one.build(rows)
+            except NotEstimable:
+                found[one.name] = float("nan")
+    return found
+
+
+def _add_label_scores(
+    finding: RepresentationAudit, rows: Rows | Rdm, y: ArrayLike, bad: Index, settings: Settings
+) -> RepresentationAudit:
+    """Add the scores that need labels, each with its chance level."""
+    labels = np.asarray(y)
+    misfit = (
+        "" if len(labels) == finding.n_samples else f"there are {len(labels):,} labels and {finding.n_samples:,} rows"
+    )
+    scores: dict[str, Estimate] = {}
+    chances: dict[str, Chance] = {}
+    scorer = _LabelScores(rows, np.delete(labels, bad) if not misfit else labels, settings)
+    for variant in registered_variants().values():
+        if not (variant.audited and variant.needs_labels):
+            continue
+        if misfit:
+            scores[variant.name] = _missing_estimate(variant.name, rows, misfit, settings)
+            continue
+        try:
+            scores[variant.name], chance = scorer.score(variant)
+            chances |= {} if chance is None else {variant.name: chance}
+        except (TypeError, ValueError) as error:
+            # One score may ask more of the labels than another (three classes, two rows in each), or need features.
+            scores[variant.name] = _missing_estimate(variant.name, rows, str(error), settings)
+    return replace(finding, supervised=scores, supervised_chances=chances)
+
+
+@dataclass
+class _LabelScores:
+    """Scores of rows and labels: of all rows, or of a sample of them where all do not fit the memory."""
+
+    rows: Rows | Rdm
+    labels: Any
+    settings: Settings
+
+    def score(self, variant: Variant) -> tuple[Estimate, Chance | None]:
+        """Compute one score with its chance level."""
+        try:
+            return _score(variant, self.rows, self.labels, self.settings)
+        except MemoryBudgetError:
+            if isinstance(self.rows, Rdm):
+                raise
+        estimate, chance = _score(
+            variant, self._sample.rows, self._sample.labels, replace(self.settings, exchange=self._sample.exchange)
+        )
+        return self._sample.describe(estimate), chance
+
+    @cached_property
+    def _sample(self) -> RowSample:
+        assert isinstance(self.rows, Rows)
+        return RowSample.draw(self.rows, self.labels, self.settings.exchange, self.settings.seed)
+
+
+def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settings) -> Estimate:
+    nan, (n, d) = float("nan"), rows.shape if isinstance(rows, Rows) else (rows.n_rows, 0)
+    return Estimate(name, nan, nan, nan, settings.confidence, nan, nan, 0.0, n, d, 0, 0, 0, 0, reason=reason)
+
+
+def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
+    """Audit a distance matrix, by the scores that need no features."""
+    found = RepresentationAudit(name, X.n_rows, 0, Faults())
+    if y is None:
+        return replace(found, reason="a distance matrix allows label agreement and drift only")
+    nobody = np.empty(0, dtype=np.intp)
+    settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
+    return _add_label_scores(found, X, y, nobody, settings)

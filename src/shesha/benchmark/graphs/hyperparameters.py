@@ -1,0 +1,45 @@
+"""Hyperparameters of the graph networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shesha.benchmark.hyperparameters import (
+    NOT_NEGATIVE,
+    PART,
+    POSITIVE,
+    Hyperparameters,
+    choice_of_words,
+    count,
+    option,
+)
+from shesha.benchmark.model_descriptions import Setting
+
+_DEEP_LAYERS = 6
+
+
+@dataclass(frozen=True)
+class Hyper(Hyperparameters):
+    """Settings of training and extraction of a graph network, besides data, architecture, setting and seed."""
+
+    hidden: int = option(count())
+    """Channels of a hidden layer."""
+    layers: int = option(count(2))
+    """Hidden layers, and the classifier."""
+    activation: str = option(choice_of_words("relu", "elu"))
+    dropout: float = option(PART)
+    """Probability that a value is set to zero."""
+    learning_rate: float = option(POSITIVE)
+    """Learning rate of Adam, which also applies the weight decay."""
+    weight_decay: float = option(NOT_NEGATIVE)
+    epochs: int = option(count())
+    """Steps on the whole graph."""
+    heads: int = option(count(), 1)
+    """Number of attention heads (GAT only)."""
+    shortcut_rows: str = option(choice_of_words("training", "fixed"), "training")
+    """Shortcuts of the nodes at extraction, for models trained with shortcuts. "training": those of the model's
+    training, as in the published results. "fixed": the same random ones for all models, as the paper describes."""
+
+    def for_setting(self, setting: Setting) -> Hyper:
+        """Return the same with more layers, in the deep setting."""
+        return replace(self, layers=_DEEP_LAYERS) if setting.kind == "deep" else self

@@ -1,0 +1,126 @@
+"""Entries of the benchmark: measures, their calibrated variants, and your own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha import measures
+from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.directed_rows import RULE, required_metric
+from shesha.benchmark.store import Entry
+from shesha.calibration.permutation_scores import null_scores
+from shesha.measures import Measure, choose
+from shesha.measures.user_functions import PlainMeasure, import_measure
+from shesha.nulls.null_summary import summarise
+from shesha.runs import FOLLOWED, version_of_code
+from shesha.support.seeds import generator
+from shesha.views import View
+
+N_PERMUTATIONS = 99
+CALIBRATED = ("CKA", "RSA", "mutual kNN")
+"""The measures whose calibrated variants are included."""
+
+
+@dataclass(frozen=True)
+class CalibratedMeasure(Measure):
+    """A measure whose value is its calibrated score: 0 at chance, 1 for perfect agreement."""
+
+    of: Measure | None = None
+
+    def compare_views(self, a: View, b: View) -> float:
+        """Return the calibrated score of two views, with the same permutations for every pair."""
+        assert self.of is not None
+        orders = list(_orders(int(a.n_rows)))  # type: ignore[attr-defined]
+        scores = np.array([grid[0, 0] for grid in null_scores(self.of, a, b, orders)])
+        best = self.of.bounds[1] if self.of.closer == "higher" else self.of.bounds[0]
+        return summarise(float(scores[0]), scores[1:], self.of.closer, 0.05, float(best)).score
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the calibrated measure only."""
+        return calibrated, (self.of,)
+
+
+def calibrated(measure: Measure) -> CalibratedMeasure:
+    """Return a measure's calibrated variant; the measure needs a value of perfect agreement."""
+    best = measure.bounds[1] if measure.closer == "higher" else measure.bounds[0]
+    if not measure.paired or not np.isfinite(best):
+        raise ValueError(f"measure must compare rows and have a best value to be calibrated, got {measure.name}")
+    own = {name: getattr(measure, name) for name in ("function", "view", "symmetric", "invariant", "family", "cost")}
+    kept = ("formula", "reference", "equal_widths", "needs_features", "view_options", "options")
+    own |= {name: getattr(measure, name) for name in kept}
+    return CalibratedMeasure(name=f"calibrated {measure.name}", closer="higher", bounds=(0.0, 1.0), of=measure, **own)
+
+
+@lru_cache(maxsize=4)
+def _orders(n_rows: int) -> tuple[NDArray[np.intp], ...]:
+    rng = generator(0)
+    return tuple(rng.permutation(n_rows) for _ in range(N_PERMUTATIONS))
+
+
+def entries(
+    chosen: Iterable[str | Measure | Callable[..., float]] = ("all",),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Measure]:
+    """Look up measures by name, family, group, 'calibrated CKA' or 'module:name'; 'all' includes everything.
+
+    `options`, by measure, hold where none are chosen.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (close ones are offered), or two entries of one name.
+    """
+    found: dict[str, Measure] = {}
+    for one in chosen:
+        for measure in _meant(one):
+            if not measure.options and measure.name in (options or {}):
+                measure = measure.with_options(**(options or {})[measure.name])
+            if found.setdefault(measure.name, measure) != measure:
+                raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
+    # Every model must meet the same random choices, in this run and the next.
+    return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in found.values()]
+
+
+def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
+    if not isinstance(one, str):
+        return choose(one)
+    if one.casefold().startswith("calibrated "):
+        return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
+    if one.casefold() == "all":
+        return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
+    if is_place(one):
+        # Modules of the current folder are found as well.
+        import_by_name(one, "measure")
+        return [import_measure(one)]
+    return choose(one)
+
+
+def make_entry(measure: Measure) -> Entry:
+    """Describe a measure for the store."""
+    return Entry(measure.name, entry_version(measure), measure.closer, measure.symmetric)
+
+
+def entry_version(measure: Measure) -> str:
+    """Return the version of a measure: its code, and the rule for rows that may be left out."""
+    code = _code_version(measure)
+    return code if required_metric(measure) is None else f"{code}+directed.{RULE}"
+
+
+def _code_version(measure: Measure) -> str:
+    """Return a hash of the code of the value; if it is calibrated, include its null and the number of draws."""
+    if isinstance(measure, PlainMeasure):
+        return version_of_code(measure.function)
+    if isinstance(measure, CalibratedMeasure):
+        return f"{calibrated_version(measure)}+{N_PERMUTATIONS}"
+    return measures.code_version(measure)
+
+
+def calibrated_version(measure: Measure) -> str:
+    """Return a hash of the code of a measure and its null distribution."""
+    return version_of_code(measure.function, measure.view, null_scores, follow=(*FOLLOWED, "calibration"))

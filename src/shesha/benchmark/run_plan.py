@@ -1,0 +1,121 @@
+"""The plan of a run: the models of the chosen tests, and their comparisons, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from shesha.benchmark.measure_entries import CalibratedMeasure, entry_version
+from shesha.benchmark.model_archive import LAST, reference
+from shesha.benchmark.model_descriptions import Model
+from shesha.benchmark.suites import Task
+from shesha.benchmark.tests import BenchmarkTest, Cast, find
+from shesha.benchmark.worker_tasks import Chunk
+from shesha.comparison.engine import Group, Pair, group_by_view
+from shesha.measures import Measure
+
+Keys = Mapping[Model, str]
+_SECONDS = 10.0
+"""Time per chunk: short, so that little is lost if a run is killed, and workers finish at about the same time."""
+_PER_PAIR = {"more": 1.0}
+_CALIBRATED, _PLAIN = 0.25, 0.02
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One test of one task, with one pooling."""
+
+    task: Task
+    of: BenchmarkTest
+    pooling: str
+
+    @property
+    def test(self) -> str:
+        """The test's name."""
+        return self.of.name
+
+    @property
+    def groups(self) -> dict[str, tuple[Model, ...]]:
+        """The models by group."""
+        return dict(self.of.models(self.task))
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """All models, in order."""
+        return tuple(model for group in self.groups.values() for model in group)
+
+    def cast(self, keys: Keys, n_layers: int) -> Cast:
+        """Return the references to the compared representations of each model, by group."""
+        layers = range(n_layers) if self.of.layered else (LAST,)
+        return Cast(
+            {
+                group: tuple(tuple(reference(keys[model], self.pooling, at) for at in layers) for model in models)
+                for group, models in self.groups.items()
+            }
+        )
+
+    def pairs(self, symmetric: bool, keys: Keys, n_layers: int) -> list[Pair]:
+        """Return the pairs that the test needs for a measure."""
+        return self.of.pairs(self.cast(keys, n_layers), symmetric)
+
+
+def trials(tasks: Sequence[Task], tests: Collection[str] = ()) -> list[Trial]:
+    """Return the trials of some tasks, by default for all tests."""
+    return [
+        Trial(task, find(test), pooling)
+        for task in tasks
+        for test in task.tests
+        if not tests or test in tests
+        for pooling in task.poolings
+    ]
+
+
+def required_models(chosen: Sequence[Trial]) -> list[Model]:
+    """Return the models that some trials need, each once."""
+    return list(dict.fromkeys(model for trial in chosen for model in trial.models))
+
+
+def plan_chunks(
+    trial: Trial,
+    measures: Sequence[Measure],
+    keys: Keys,
+    n_layers: int,
+    planned: set[tuple[str, str, str, str]],
+) -> Iterator[Chunk]:
+    """Yield the work of a trial that is neither done nor planned, and mark it as planned."""
+    left: dict[str, list[Pair]] = {}
+    for measure in measures:
+        version = entry_version(measure)
+        cells = {pair: (*pair, measure.name, version) for pair in trial.pairs(measure.symmetric, keys, n_layers)}
+        reversed_ones = {(b, a, name, v) for a, b, name, v in cells.values()} if measure.symmetric else set()
+        there = planned & reversed_ones
+        left[measure.name] = [
+            pair for pair, cell in cells.items() if cell not in planned and (cell[1], cell[0], *cell[2:]) not in there
+        ]
+        planned.update(cells[pair] for pair in left[measure.name])
+    for group in group_by_view([measure for measure in measures if left[measure.name]], left):
+        yield from _pieces(group)
+
+
+def _pieces(group: Group) -> Iterator[Chunk]:
+    """Divide a group into chunks of about equal time, with cheap and costly measures separate."""
+    costs = [_cost(measure) for measure in group.measures]
+    for cost in dict.fromkeys(costs):
+        chosen = [at for at, own in enumerate(costs) if own == cost]
+        measures = tuple(group.measures[at] for at in chosen)
+        pairs = [group.pairs[at] for at in chosen]
+        everything = list(dict.fromkeys(pair for own in pairs for pair in own))
+        n_pieces = max(1, ceil(sum(map(len, pairs)) * cost / _SECONDS))
+        step = ceil(len(everything) / n_pieces)
+        for start in range(0, len(everything), step):
+            some = set(everything[start : start + step])
+            cut = tuple(tuple(pair for pair in own if pair in some) for own in pairs)
+            yield Chunk(measures, cut)
+
+
+def _cost(measure: Measure) -> float:
+    """Rough seconds for one pair of 1,000 rows."""
+    if isinstance(measure, CalibratedMeasure):
+        return _CALIBRATED
+    return _PER_PAIR.get(measure.cost, _PLAIN)

@@ -1,0 +1,152 @@
+"""The parts of AnnData for an analysis: matrix, cells, controls, batches and donors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.bio._cell_labels import data_matrix, labels, require_anndata
+from shesha.bio.controls import Controls, find_controls
+from shesha.inputs import load_backed, split_names
+from shesha.inputs import validation as check
+from shesha.support import argument_types as kinds
+from shesha.support.types import Index
+from shesha.support.warnings import MeasureWarning, warn
+
+_LOOKED_AT = 200
+"""Cells checked to distinguish counts from normalised values."""
+
+
+@dataclass(frozen=True)
+class CellDesign:
+    """Cells by features as they are stored, and one label per cell of each kind."""
+
+    matrix: Any
+    rows: Index
+    """Cells with all requested labels: the rows of the matrix."""
+    labels: NDArray[Any]
+    controls: Controls
+    blocks: NDArray[Any] | None
+    groups: NDArray[Any] | None
+    n_without: int
+    """Number of cells without a label; they are left out."""
+    source: str
+    """The matrix, in words."""
+
+
+def cell_design(
+    adata: Any,
+    groupby: str,
+    *,
+    control: str | Sequence[str] | None,
+    obsm: str | None,
+    layer: str | None,
+    per: str | None = None,
+    blocks: str | Sequence[Any] | None = None,
+    groups: str | Sequence[Any] | None = None,
+) -> CellDesign:
+    """Read the parts from AnnData; cells that lack one of the labels are left out.
+
+    Parameters
+    ----------
+    adata : AnnData
+        In memory, backed, or lazily read.
+    groupby : str
+        Column of obs with the perturbations.
+    control, obsm, layer, per, blocks, groups
+        As in `coherence_test`.
+    """
+    require_anndata(adata)
+    matrix, source = _matrix(adata, obsm, layer)
+    if groupby is None:
+        raise TypeError("groupby must be a column of obs, got None")
+    named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
+    given = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
+    there = np.all([[one is not None for one in values] for values in given.values()], axis=0)
+    rows = np.flatnonzero(there)
+    given = {name: values[rows] for name, values in given.items()}
+    own = given["groupby"]
+    controls = find_controls(own, control)
+    is_control = np.isin(own, controls.labels)
+    within = given.get("blocks")
+    if "per" in given:
+        own = np.where(is_control, own, _join_labels(own, given["per"]))
+        within = given["per"] if within is None else _join_labels(given["per"], within)
+    return CellDesign(
+        matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
+        rows=rows,
+        labels=own.astype(str),
+        controls=controls,
+        blocks=None if within is None else within.astype(str),
+        groups=None if "groups" not in given else given["groups"].astype(str),
+        n_without=int(adata.n_obs - len(rows)),
+        source=source,
+    )
+
+
+class _Kept:
+    """Some rows of a matrix, which is not copied."""
+
+    def __init__(self, matrix: Any, rows: Index) -> None:
+        self._matrix, self._rows = matrix, rows
+        self.shape = (len(rows), int(matrix.shape[1]))
+
+    def __getitem__(self, which: slice) -> Any:
+        rows = self._rows[which]
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return self._matrix[int(rows[0]) : int(rows[-1]) + 1]
+        return self._matrix[rows]
+
+
+def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
+    """Return an embedding, a layer or X, as it is stored, and its name."""
+    if layer is not None or obsm is None:
+        matrix = data_matrix(adata, layer)
+        name = "X" if layer is None else f"layers[{layer!r}]"
+        _tell_counts(matrix, name)
+        return matrix, name
+    key = kinds.text(obsm, "obsm").removeprefix("obsm/")
+    if key not in adata.obsm:
+        raise ValueError(
+            f"obsm must be among {check.join_items(adata.obsm) or 'none'}, or None for X, got {obsm!r}; compute "
+            "the embedding first, for example with scanpy.pp.pca"
+        )
+    return split_names(load_backed(adata.obsm[key]) if _is_table(adata.obsm[key]) else adata.obsm[key])[
+        0
+    ], f"obsm[{key!r}]"
+
+
+def _is_table(values: Any) -> bool:
+    return hasattr(values, "columns")
+
+
+def _tell_counts(matrix: Any, name: str) -> None:
+    """Warn if values are counts, because sequencing depth then dominates all shifts."""
+    first = matrix[:_LOOKED_AT]
+    first = first.compute() if hasattr(first, "compute") else first
+    values = np.asarray(first.data if hasattr(first, "toarray") else first)
+    if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():
+        warn(
+            f"{name} holds counts, so sequencing depth dominates the shifts of cells; normalise and log-transform "
+            "the counts first",
+            MeasureWarning,
+        )
+
+
+def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
+    if isinstance(value, str):
+        return labels(adata, value, name)
+    from pandas import isna
+
+    found = check.dense(value, name).astype(object)
+    if found.shape != (adata.n_obs,):
+        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
+    return np.array([None if isna(kinds.label(one, name)) else str(one) for one in found], dtype=object)
+
+
+def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.array([f"{a} | {b}" for a, b in zip(first, second, strict=True)], dtype=object)

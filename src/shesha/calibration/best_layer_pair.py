@@ -1,0 +1,223 @@
+"""Calibrate the best of many layer pairs against the best by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration.calibration_input import prepare
+from shesha.calibration.dependence_warnings import warn_of_dependence
+from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
+from shesha.calibration.grid_scores import grid_scores
+from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
+from shesha.calibration.single_pair import collect, plain_options
+from shesha.inputs import labels_in_order
+from shesha.inputs import validation as check
+from shesha.measures.registry import Choice
+from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
+from shesha.nulls.permutations import Design, draw_permutations, identity_first
+from shesha.results import CalibratedLayers
+from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.seeds import number
+from shesha.support.types import Matrix, Seed, Vector
+from shesha.views import Rdm, Representation, check_named_arrays, layers_in_one_order
+
+Layers = Mapping[str, ArrayLike | Rdm] | Sequence[ArrayLike | Rdm]
+
+
+def calibrate_layers(
+    layers_a: Layers,
+    layers_b: Layers,
+    measure: Choice = "CKA",
+    aggregate: Aggregate = "max",
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    alpha: float = 0.05,
+    maximum: float | None = None,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+    permutations: ArrayLike | None = None,
+    truncate: int | float | None = None,
+    seed: Seed = None,
+    layer_axis: LayerAxis = "guess",
+    **options: Any,
+) -> CalibratedLayers:
+    """Calibrate the summary of a grid of layers, such as its best pair.
+
+    The maximum of many scores is high by chance alone, especially with many layers. Each draw matches the rows at
+    random, in the same way in all layers, and computes the same aggregate of the whole grid as for the observed one.
+
+    Parameters
+    ----------
+    layers_a, layers_b : mappings of names to arrays, or sequences of arrays
+        Layers of shape (n_samples, n_features) of the same inputs. A model may be one 3-D array as well.
+    measure : str, Measure or function
+        A measure, or your own f(X, Y) -> float, for which higher is closer.
+    aggregate : {'max', 'row_max', 'top_k', 'mean'} or function
+        'max': the closest pair. 'row_max': the mean over layers of a of their closest partner. 'top_k': the mean of the
+        10 closest pairs. 'mean': the mean of all pairs. A function takes the grid (layers_a x layers_b) and returns a
+        number, in the direction of the measure (for a distance, lower is closer). The named ones take the direction
+        into account: the closest pair is the smallest distance.
+    maximum : float, optional
+        Value of the aggregate for perfect agreement; default: the measure's bound, or none if your own aggregate has
+        values beyond it.
+    n_permutations, alpha, blocks, groups, within, shift, block_length, permutations, truncate, seed, **options
+        As for `calibrate`.
+    layer_axis
+        As for `compare_layers`.
+
+    Returns
+    -------
+    CalibratedLayers
+        The aggregate with its threshold, p-value and calibrated score; the best pair with its `doubts` (as in
+        `calibrate`); and the grid with entry-wise p-values. To ask whether any pair is above chance, use the p-value of
+        the aggregate, not those of entries.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = ([rng.standard_normal((40, 6)) for _ in range(3)] for _ in range(2))
+    >>> found = calibrate_layers(a, [*b, a[1] + rng.standard_normal((40, 6))], seed=0)
+    >>> found.best, found.significant
+    (('1', '3'), True)
+    """
+    sides = {"layers_a": layers_a, "layers_b": layers_b}
+    given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
+    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
+    n = _n_rows(rows, columns)
+    design: Design = {
+        "blocks": blocks,
+        "groups": groups,
+        "within": within,
+        "shift": shift,
+        "block_length": block_length,
+    }
+    design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
+    orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
+    dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
+    meant, scores = grid_scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
+    name, closer = meant.name, meant.closer
+    reduce = reducer(aggregate, closer)
+    grids, interrupted = collect(scores, len(orders) + 1)
+    _require_scores(grids[0], list(rows), list(columns), name)
+    reduced = totals(reduce, grids)
+    perfect = best_total(reduced, closer, meant.bounds, maximum)
+    reported = _summarise_grid(reduced, closer, alpha, perfect)
+    require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
+    i, j = _closest(grids[0], closer)
+    best = list(rows)[i], list(columns)[j]
+    pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
+    doubts = weigh_doubts(
+        doubts_of_pair(pair.sides, design, dependence, only_cheap=True),
+        pair,
+        float(grids[0, i, j]),
+        *_moments(grids[1:, i, j]),
+        best_value(closer, pair.bounds, None),
+        leave_out_scorer(pair, measure, options, truncate, seed),
+    )
+    return CalibratedLayers(
+        measure=name,
+        family=meant.family,
+        closer=closer,
+        aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
+        rows=tuple(rows),
+        columns=tuple(columns),
+        maximum=perfect,
+        alpha=float(alpha),
+        n_rows=n,
+        exchanged=exchanged,
+        seed=number(seed),
+        interrupted=interrupted,
+        options=plain_options(options, truncate),
+        best=best,
+        grid=_nested(grids[0]),
+        entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
+        doubts=doubts,
+        **reported,
+    )
+
+
+def _middle(layers: dict[str, Representation]) -> Representation:
+    """Return one layer to represent all, which have the same rows in the same order."""
+    return list(layers.values())[len(layers) // 2]
+
+
+def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: str) -> None:
+    missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
+    if missing:
+        raise ValueError(
+            f"every pair of layers must have a score to be calibrated, got none by {measure} of "
+            f"{check.join_items(missing)}"
+        )
+
+
+def _closest(grid: Matrix, closer: str) -> tuple[int, int]:
+    place = (grid if closer == "higher" else -grid).argmax()
+    i, j = np.unravel_index(int(place), grid.shape)
+    return int(i), int(j)
+
+
+def _moments(null: Vector) -> tuple[float, float]:
+    """Mean and standard deviation of the draws with a score."""
+    known = null[np.isfinite(null)]
+    return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
+
+
+def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
+    """The summary of the observed grid, and its calibration."""
+    worth = summarise(float(found[0]), found[1:], closer, alpha, best)
+    names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
+    return {
+        "observed": float(found[0]),
+        "n_permutations": len(found) - 1,
+        "null": tuple(found[1:].tolist()),
+        **{name: getattr(worth, name) for name in names},
+    }
+
+
+def _entrywise(grids: Matrix) -> Matrix:
+    """p-value of each pair by itself; draws without a score count as extreme."""
+    flat = grids.reshape(len(grids), -1)
+    p_values = [summarise(column[0], column[1:], "higher", 0.5, None).p_value for column in flat.T]
+    return np.reshape(p_values, grids.shape[1:])
+
+
+def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in grid.tolist())
+
+
+def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
+    """Check the layers; layers of a sequence are named by number."""
+    found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
+    if not found:
+        raise ValueError(f"{name} must hold at least one layer, got none")
+    return found
+
+
+def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:
+    if isinstance(layers, Mapping):
+        return layers
+    if (
+        isinstance(layers, str | Rdm)
+        or hasattr(layers, "columns")
+        or not isinstance(layers, Iterable)
+        or getattr(layers, "shape", None) == ()
+    ):
+        raise TypeError(
+            f"{name} must be a mapping of names to arrays, or a sequence of arrays, got a {type(layers).__name__}"
+        )
+    return dict(enumerate(layers))
+
+
+def _n_rows(rows: dict[str, Representation], columns: dict[str, Representation]) -> int:
+    counts = {layer.n_rows for layer in (*rows.values(), *columns.values())}
+    if len(counts) > 1:
+        raise ValueError(f"layers must all have the same rows, got numbers of rows {sorted(counts)}")
+    return counts.pop()

@@ -1,0 +1,230 @@
+"""Checked data for calibration, and their scores under permutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration import permutation_scores as null_kernel
+from shesha.inputs import validation as check
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure, as_measure, get
+from shesha.measures.registry import Choice, Data
+from shesha.measures.user_functions import PlainMeasure
+from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.support.arrays import like_array
+from shesha.support.memory import memory_budget, require
+from shesha.support.types import Index, Matrix, Seed
+from shesha.support.warnings import MeasureWarning, warn
+from shesha.views import (
+    Basis,
+    Covariates,
+    Representation,
+    View,
+    adjust_for_covariates,
+    align_rows,
+    aligned,
+    hint_of_distances,
+)
+
+TOGETHER = 2**29
+"""Views that need less memory than this (bytes) are computed in parallel, one per thread."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of a calibration: its name, its direction, and its scores under permutations."""
+
+    name: str
+    closer: str
+    bounds: tuple[float, float]
+    n_rows: int
+    sides: tuple[Representation, ...]
+    scores: Callable[[list[Index]], Iterator[Matrix]]
+    covariates: Covariates | None = None
+    """The covariates that were removed from both sides."""
+
+
+def prepare(
+    X: Data,
+    Y: Data,
+    measure: Choice,
+    options: dict[str, Any],
+    *,
+    truncate: int | float | None = None,
+    seed: Seed = None,
+    covariates: Any = None,
+) -> Subject:
+    """Check the data; the views are computed once, when scores are requested."""
+    meant = as_measure(measure)
+    hint_of_distances({"X": X, "Y": Y})
+    if covariates is not None:
+        _require_adjustable(meant, truncate)
+    if isinstance(meant, PlainMeasure):
+        return _function_subject(X, Y, meant, options, truncate)
+    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+    named = align_rows({"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")})
+    given = named["X"], named["Y"]
+    require_inputs_as_rows(chosen, *given)
+    if given[0].n_rows != given[1].n_rows and covariates is not None:
+        raise ValueError(f"Y must have as many rows as X ({given[0].n_rows}), got {given[1].n_rows}")
+    sides, known = adjust_for_covariates(list(given), covariates)
+    a, b = aligned(sides[0], sides[1], chosen.view.folding, anywhere=chosen.anywhere)
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        chosen.require_comparable(a, b)
+        views = make_views(chosen, [truncate_components(side, truncate) for side in (a, b)])
+        # A reason not to have the observed value is told, not counted.
+        null_kernel.observed_score(chosen, *views)
+        if remark := chosen.format_remark(*views):
+            warn(f"{chosen.name}: {remark}", MeasureWarning)
+        return null_kernel.grids(chosen, views[:1], [null_kernel.null_view(chosen, b, views[1])], orders)
+
+    if a.n_rows != b.n_rows:
+        raise ValueError(f"Y must have as many rows as X ({a.n_rows}), got {b.n_rows}")
+    return Subject(chosen.name, chosen.closer, chosen.bounds, a.n_rows, tuple(sides), scores, known)
+
+
+def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float | None) -> None:
+    if isinstance(measure, PlainMeasure):
+        raise ValueError(
+            f"covariates need a measure of the library, got the function {measure.name}: pass it the residuals, and "
+            "permute within strata of the covariates (within=)"
+        )
+    if truncate is not None:
+        raise ValueError(f"truncate must be None with covariates, got {truncate!r}")
+
+
+def covariate_design(
+    design: Design, permutations: ArrayLike | None, covariates: Covariates | None
+) -> Design | Exchange:
+    """Return the requested design; with covariates and at most blocks, permute rows of similar covariates."""
+    if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
+        return design
+    return covariates.design(design.get("blocks"))
+
+
+def require_inputs_as_rows(measure: Measure, *sides: Representation) -> None:
+    """Refuse tokens and positions as rows, because they are not exchangeable between inputs."""
+    kinds = {len(side.shape) for side in sides}
+    if kinds == {3} or (kinds == {4} and measure.view.folding == "rows"):
+        raise ValueError(
+            f"X and Y must have one row per input to be calibrated by {measure.name}, got tokens or positions: average "
+            "over them first"
+        )
+
+
+def prepare_measure(
+    measure: Choice, options: dict[str, Any], *, truncate: int | float | None = None, seed: Seed = None
+) -> Measure:
+    """Return the measure with its options; refuse measures without a permutation null."""
+    chosen = get(measure).with_options(**options).with_seed(seed)
+    if truncate is not None and "orthogonal" not in chosen.invariant:
+        raise ValueError(
+            f"truncate needs a measure that is invariant to rotations, got {chosen.name}: components have arbitrary "
+            "signs"
+        )
+    if not chosen.paired:
+        raise ValueError(
+            f"measure must depend on the matching of rows, got {chosen.name}: permuting rows does not change it, so "
+            "it has no permutation null"
+        )
+    return chosen
+
+
+def make_views(measure: Measure, sides: list[Representation], *, keep: bool = True) -> list[View]:
+    """Compute the views of all sides once, in parallel if they are small.
+
+    What they were made of is kept for others to use (`keep`) if all of it fits the memory budget.
+    """
+    needs = [_view_bytes(measure, side) for side in sides]
+    largest, working = max(map(sum, needs)), max(working for _, working in needs)
+    keeps = keep and sum(kept for kept, _ in needs) + working <= memory_budget()
+    if not keeps:
+        _require_memory(measure, sides, needs)
+
+    def look(side: Representation) -> View:
+        view = measure.look(side)
+        if keeps:
+            return view
+        side.drop_views()
+        return null_kernel.lighten(view)
+
+    if largest < TOGETHER:
+        return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, largest))))
+    with single_threaded_blas():
+        return [look(side) for side in sides]
+
+
+def _view_bytes(measure: Measure, side: Representation) -> tuple[int, int]:
+    """Memory of the finished view, and the additional memory while it is computed."""
+    kind, options = measure.view_key
+    return kind.memory(*side.size(kind.folding), **dict(options))
+
+
+def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Sequence[tuple[int, int]]) -> None:
+    """Refuse views that do not fit the memory budget even if their inputs are freed."""
+    kind = measure.view_key[0]
+    light = [
+        null_kernel.light_bytes(kind, *side.size(kind.folding), kept)
+        for side, (kept, _) in zip(sides, needs, strict=True)
+    ]
+    # All are lightened, but the one that is being made.
+    making = max(kept + working - less for (kept, working), less in zip(needs, light, strict=True))
+    require(
+        sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
+    )
+
+
+def _function_subject(
+    X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
+) -> Subject:
+    given = {"X": X, "Y": Y}
+    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in given.items()}).values())
+    x, y = function_arguments(given, sides, truncate)
+    if len(x) != len(y):
+        raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
+
+    def scores(orders: list[Index]) -> Iterator[Matrix]:
+        return null_kernel.function_scores(lambda p, q: measure.function(p, q, **options), [x], [y], orders)
+
+    return Subject(measure.name, measure.closer, measure.bounds, len(x), sides, scores)
+
+
+def function_arguments(
+    given: Mapping[str, Any], sources: Sequence[Representation], truncate: int | float | None
+) -> list[Any]:
+    """Return checked data for a user function: NumPy arrays, or tensors if all inputs are tensors."""
+    tensors = all(hasattr(side, "detach") for side in given.values())
+    found = []
+    for (name, side), source in zip(given.items(), sources, strict=True):
+        if source.has_distances_only:
+            raise ValueError(f"{name} must be features for your own function, got distances between rows")
+        if len(source.shape) != 2:
+            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
+        if tensors and truncate is None:
+            found.append(side)
+            continue
+        rows = truncate_components(source, truncate).to_numpy.rows
+        found.append(like_array(rows, side) if tensors else rows)
+    return found
+
+
+def truncate_components(source: Representation, truncate: int | float | None) -> Representation:
+    """Return the leading principal components only, or all features."""
+    if truncate is None:
+        return source
+    with single_threaded_blas():
+        basis = source.view(Basis)
+    if isinstance(truncate, int | np.integer) and not isinstance(truncate, bool):
+        n_components = check.count(truncate, "truncate")
+    else:
+        n_components = basis.components_for(check.fraction(truncate, "truncate"))
+    basis = basis.truncated(n_components)
+    scaled = basis.directions * like_array(basis.singular_values * basis.unit, basis.directions)
+    return Representation(scaled, source.precision)

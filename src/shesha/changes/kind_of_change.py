@@ -1,0 +1,99 @@
+"""The kind of change and its effect on a task, by linear maps and classifiers on held-out rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.descriptors.spectrum import anisotropy, participation_ratio
+from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
+from shesha.kernels.threads import single_threaded_blas
+from shesha.results.changes.kind_of_change import Kind, SeparationChange, StructureChange
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.views import Representation
+
+FOLDS = 5
+SAME = 0.99
+"""Share of the variance above which vectors count as equal."""
+LITTLE = 0.9
+"""Share above which vectors moved only a little, or a linear map explains nearly everything."""
+COLLAPSED = 0.5
+"""Largest remaining share of effective rank of a collapsed representation."""
+_DEALING = 51
+
+
+def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
+    """Divide rows, or whole groups, into folds."""
+    rng = spawn(seed, _DEALING)
+    if groups is None:
+        return np.asarray(rng.permutation(n) % FOLDS)
+    return np.asarray((rng.permutation(int(groups.max()) + 1) % FOLDS)[groups])
+
+
+def structure_change(
+    layer: str, before: Representation, after: Representation, fold: Index, *, beyond_noise: bool
+) -> StructureChange:
+    """Describe the change of the vectors of a layer."""
+    X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
+    with single_threaded_blas():
+        # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
+        linear, ceiling = _held_out(X, Y, fold), _held_out(X, X, fold)
+    kept = _explained_share(X, Y)
+    ranks = [participation_ratio(side.rows) for side in (before, after)]
+    shares = [anisotropy(side.rows) for side in (before, after)]
+    new = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
+    scale = float(np.sqrt(np.vdot(Y, Y) / np.vdot(X, X)))
+    kind = _kind(kept, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
+    return StructureChange(layer, kind, kept, linear, new, scale, *ranks, *shares)
+
+
+def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
+    if not beyond_noise:
+        if not kept >= SAME:
+            return "rotation"
+        return "rescaling" if abs(np.log(scale)) > 1 - SAME else "none"
+    if rank_left <= COLLAPSED:
+        return "collapse"
+    if new > 1 - LITTLE:
+        return "new structure"
+    return "small moves" if kept >= LITTLE else "mixing of features"
+
+
+def _held_out(X: Matrix, Y: Matrix, fold: Index) -> float:
+    """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
+    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
+    return 1.0 - float(np.vdot(Y - found, Y - found) / np.vdot(Y, Y))
+
+
+def _explained_share(X: Matrix, Y: Matrix) -> float:
+    """Return the share of the variance of Y that X explains up to a scale: a squared cosine."""
+    if X.shape != Y.shape:
+        return float("nan")
+    return float(np.vdot(X, Y) ** 2 / (np.vdot(X, X) * np.vdot(Y, Y)))
+
+
+def separation_change(
+    layer: str, before: Representation, after: Representation, codes: Labels, fold: Index
+) -> SeparationChange:
+    """Measure how well a linear classifier predicts the classes of held-out rows, before and after.
+
+    Ridge regression on the classes, whose largest answer counts; classes weigh alike.
+    """
+    sizes = np.bincount(codes)
+    with single_threaded_blas():
+        right = [_right(side.rows, codes, fold) for side in (before, after)]
+    weights = 1.0 / (len(sizes) * sizes[codes])
+    start, end = (float(weights @ one) for one in right)
+    moved, differences = end - start, right[1] - right[0]
+    half = 1.96 * float(np.sqrt((weights**2 * (differences - moved) ** 2).sum()))
+    return SeparationChange(layer, start, end, moved - half, moved + half, 1.0 / len(sizes))
+
+
+def _right(rows: Matrix, codes: Labels, fold: Index) -> Vector:
+    X = rows - rows.mean(axis=0)
+    sizes = np.bincount(codes)
+    shares = sizes / len(codes)
+    targets = np.eye(len(sizes))[codes] - shares
+    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
+    # Beside its share, so that a rare class can win.
+    return np.asarray((found / shares).argmax(axis=1) == codes, dtype=float)

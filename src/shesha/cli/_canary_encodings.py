@@ -1,0 +1,84 @@
+"""Encode canary inputs on the command line, from a model and a file of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from shesha.cli._text_files import parse_texts, read_texts
+
+_NAME = 60
+"""Number of characters of a text in the name of its row."""
+_KEPT = ("pool", "max_tokens", "batch_size", "dtype")
+"""Properties of an encoding that are recorded as circumstances."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """A model and the texts that it reads.
+
+    Attributes
+    ----------
+    model : str
+        As it was typed.
+    file : Path
+        The file of the texts.
+    texts : list of str
+    encoding : dict
+        Options of `shesha.extract.encode`.
+    """
+
+    model: str
+    file: Path
+    texts: list[str]
+    encoding: dict[str, Any]
+
+    @classmethod
+    def read(
+        cls, model: str | None, texts: str | None, given: Path | None, what: str, **encoding: Any
+    ) -> Canaries | None:
+        """Return the model and its texts; None if a file of rows was given instead."""
+        if model is None:
+            if texts is not None:
+                raise ValueError("--texts must come with --model, got --texts alone")
+            if given is None:
+                raise ValueError(f"Missing argument '{what}': it must be given unless --model is")
+            return None
+        if given is not None:
+            raise ValueError(f"{what} must be left out with --model, got {given}: pass the texts with --texts")
+        file, column = parse_texts(texts, [])
+        chosen = {name: value for name, value in encoding.items() if value is not None}
+        return cls(model, file, read_texts(file, column), chosen)
+
+    def encode_again(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
+        """Return the named reference, its re-encodings and the circumstances."""
+        from shesha.drift.canary_encodings import encode_canaries
+
+        found = encode_canaries(self.model, self.texts, folder, n=n, half=half, seed=seed, encoding=self.encoding)
+        typer.echo(f"{folder}: {n} re-encodings of {found.layer}; add more with --reencodings, or delete the folder")
+        return self._name_rows(found.reference), found, self._circumstances(found.layer, found.info)
+
+    def encode_now(self, layer: str | None) -> tuple[Any, dict[str, str]]:
+        """Return the named rows of a layer, by default the last, and their circumstances."""
+        from shesha.extract import encode
+
+        options = {**self.encoding, **({"layers": [layer]} if layer else {})}
+        found = encode(self.model, self.texts, **options)
+        name = list(found)[-1]
+        return self._name_rows(found[name]), self._circumstances(name, found.info)
+
+    def _name_rows(self, rows: Any) -> Any:
+        """Name rows by their number and the beginning of their text, so that a verdict can name those that moved."""
+        import pandas as pd
+
+        names = [f"{i}: {' '.join(text.split())[:_NAME]}" for i, text in enumerate(self.texts)]
+        return pd.DataFrame(rows, index=names)
+
+    def _circumstances(self, layer: str, info: Mapping[str, Any]) -> dict[str, str]:
+        """Return the recorded circumstances, with which a check compares its own."""
+        known = {name: str(info[name]) for name in _KEPT if info.get(name) is not None}
+        return {"model": self.model, "layer": layer, **known, "torch": str(info["versions"]["torch"])}

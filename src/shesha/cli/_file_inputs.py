@@ -1,0 +1,122 @@
+"""Read representations and labels for the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+LayerAxis = Annotated[
+    str,
+    typer.Option(
+        "--layer-axis",
+        metavar="0|1|2|none",
+        help="Axis of a 3-D array that counts layers; none: the array is one representation of token sequences.",
+        show_default="1, or 0 if the first axis is at most a third as long",
+    ),
+]
+"""The option for three-dimensional arrays; 'guess' by default."""
+ByPosition = Annotated[
+    bool,
+    typer.Option(
+        "--by-position", help="Match rows by position: row i of all files is the same input, regardless of row names."
+    ),
+]
+"""The option that matches rows by position instead of by name."""
+Distances = Annotated[bool, typer.Option("--rdm", help="The arrays are distances between rows, not features.")]
+"""The option for distances: square, condensed, or stacks of square matrices."""
+
+_MOST_ARRAYS = 1_000
+"""Maximum number of arrays, because each is a representation and more are likely a mistake."""
+
+
+def read_representations(
+    files: list[Path],
+    keys: list[str] | None,
+    labels_inside: str | Sequence[str] | None = None,
+    layer_axis: str = "guess",
+    *,
+    by_position: bool = False,
+    fewest: int = 0,
+    distances: bool = False,
+) -> dict[str, Any]:
+    """Read every array of every file; if two files use the same name, add the file name.
+
+    What has fewer columns than `fewest` is left out, unless it was named, or its file holds nothing else.
+    Where a file names its rows, the arrays carry these names, so that whatever takes them can match the rows.
+
+    Reports how arrays of three dimensions were read, so that functions need not guess again: they get
+    ``layer_axis=None``.
+    """
+    from shesha.comparison.input_index import too_narrow
+    from shesha.inputs import NamedRows
+    from shesha.io import open_file
+    from shesha.io.representation_names import full_name
+    from shesha.io.token_counts import ReadArrays, shared_token_counts
+    from shesha.views import Rdm
+
+    axis = parse_layer_axis(layer_axis)
+
+    repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
+    if repeated:
+        raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
+    found: dict[str, Any] = {}
+    for path in files:
+        contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
+        rows = None if by_position else contents.row_names
+        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        for name, reason in few.items():
+            typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        for name, array in contents.representations.items():
+            if name in few:
+                continue
+            full = full_name(path, name, found, alone=len(files) == 1)
+            found[full] = array if rows is None else NamedRows(array, rows)
+            if distances:
+                found[full] = Rdm(found[full], full)
+        if keys is None:
+            for name, reason in contents.skipped.items():
+                if name != labels_inside and name not in (labels_inside or ()):
+                    typer.echo(f"{path}: skipped {name}: {reason}", err=True)
+        for name, split in contents.split.items():
+            if split.doubtful:
+                typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
+    if keys is None and len(found) > _MOST_ARRAYS:
+        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: choose some with --key")
+    return ReadArrays(found, shared_token_counts(files))
+
+
+def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
+    """Read labels, with row names if the file has them, unless rows are matched by position."""
+    from shesha.io import read_labels
+    from shesha.io.readers import read_named_labels
+
+    return read_labels(path, column) if by_position else read_named_labels(path, column)
+
+
+def hold_directories(files: Sequence[Path]) -> bool:
+    """Whether one of the paths is a directory of files."""
+    from shesha.comparison.input_index import is_folder
+
+    return any(map(is_folder, files))
+
+
+def first_file(files: Sequence[Path]) -> Path:
+    """Return the first file, or the first file of a directory, in which label columns are looked up."""
+    from shesha.comparison.input_index import is_folder
+    from shesha.io.formats import formats
+
+    if not is_folder(files[0]):
+        return files[0]
+    known = formats()
+    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in known]
+    return inside[0] if inside else files[0]
+
+
+def parse_layer_axis(text: str) -> int | Literal["guess"] | None:
+    """Return the value of --layer-axis."""
+    if text not in ("0", "1", "2", "none", "guess"):
+        raise ValueError(f"--layer-axis must be 0, 1, 2 or none, got {text!r}")
+    return "guess" if text == "guess" else None if text == "none" else int(text)

@@ -1,0 +1,132 @@
+"""Null groups of whole units, such as guides, from the controls or from controls and group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.coherence.control_pool import Pool, pool
+from shesha.coherence.null_scores import members
+from shesha.coherence.row_chunks import RowPieces
+from shesha.coherence.row_layout import LARGE, Layout
+from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Mask, Vector
+
+Chosen = tuple[list[Index], list[Index]]
+"""Indices of a null group in each pool, and of the rows that are not its controls."""
+Scorer = Callable[[list[Index], list[Index]], Vector]
+
+
+@dataclass(frozen=True)
+class UnitDraws:
+    """For each block: the sizes of the group's units, largest first, and the units that may replace them."""
+
+    pools: list[Pool]
+    sizes: list[Index]
+    places: list[list[Index]]
+    """Indices of the rows of each unit in the pool of its block."""
+    own: list[frozenset[int]]
+    """Which of these units belong to the group, if labels are shuffled."""
+    reason: str = ""
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the group's own units may be drawn."""
+        return any(self.own)
+
+    def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
+        """Score all choices of units if there are at most as many as draws, otherwise random ones."""
+        if self.reason:
+            return np.empty((0, 4)), self.reason
+        ways = self._ways(n_draws)
+        score = self._beside_others if self.shuffled else of_controls
+
+        def score_one(k: int) -> Vector:
+            rng = np.random.default_rng([*seed, k])
+            return score(*self._draw(rng, None if ways is None else ways[k]))
+
+        return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
+
+    def _beside_others(self, chosen: list[Index], apart: list[Index]) -> Vector:
+        # M units of which one mean was taken off, the shift moved back, differ by (M - 2) / (M - 1) of their variance.
+        m = [len(one) for one in self.places]
+        return members(
+            self.pools, chosen, apart, beside_all=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
+        )
+
+    def _ways(self, n_draws: int) -> list[Index] | None:
+        """All choices of units of a single block except the real one, if there are at most as many as draws."""
+        n, n_units = len(self.sizes[0]), len(self.places[0])
+        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.shuffled:
+            return None
+        return [np.array(one) for one in combinations(range(n_units), n) if frozenset(one) != self.own[0]]
+
+    def _draw(self, rng: np.random.Generator, units: Index | None) -> Chosen:
+        chosen, apart = [], []
+        for sizes, places in zip(self.sizes, self.places, strict=True):
+            picked = rng.choice(len(places), len(sizes), replace=False) if units is None else units
+            rows = [places[u] for u in rng.permutation(picked)]
+            # Units that hold fewer rows than the largest of the group play its smaller ones.
+            rows.sort(key=lambda one: -min(len(one), int(sizes[0])))
+            cut = [rng.choice(one, min(n, len(one)), replace=False) for one, n in zip(rows, sizes, strict=True)]
+            chosen.append(np.concatenate([np.empty(0, dtype=np.intp), *cut]))
+            apart.append(np.concatenate([np.empty(0, dtype=np.intp), *rows]))
+        return chosen, apart
+
+
+def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *, shuffled: bool) -> UnitDraws:
+    """Find the units that may replace a group, truncated to the sizes of its units.
+
+    Parameters
+    ----------
+    rows : RowPieces
+    layout : Layout
+    pools : list of Pool
+        Controls of each block.
+    g : int
+    shuffled : bool
+        Whether the group, moved back by its mean shift, is drawn from as well.
+    """
+    assert layout.unit is not None
+    sizes: list[Index] = []
+    places: list[list[Index]] = []
+    own: list[frozenset[int]] = []
+    for block, controls in enumerate(pools):
+        units = layout.unit[(layout.group == g) & (layout.block == block)]
+        names, counts = np.unique(units, return_counts=True)
+        n_units = len(np.unique(layout.unit[controls.numbers]))
+        if len(names) and len(names) >= n_units:
+            reason = f"the controls must have more units than the group ({len(names)}), got {n_units}"
+            return UnitDraws(pools, [], [], [], reason)
+        if shuffled and len(names):
+            pools = [*pools[:block], _both(rows, layout, g, block), *pools[block + 1 :]]
+        unit = layout.unit[pools[block].numbers]
+        codes = np.unique(unit)
+        sizes.append(np.sort(counts)[::-1])
+        places.append([np.flatnonzero(unit == code) for code in codes])
+        own.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
+    return UnitDraws(pools, sizes, places, own)
+
+
+def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
+    """Rows of controls and group, with the group shifted to the mean of the controls."""
+    numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
+    both = pool(rows, numbers, int((layout.group[numbers] == g).sum()))
+    return both.less_shift(layout.group[both.numbers] == g)
+
+
+def large_by_units(layout: Layout) -> Mask:
+    """Groups that have more units in any block than a share of the controls' units."""
+    assert layout.unit is not None
+    found = np.zeros(layout.n_groups, dtype=bool)
+    for block in range(layout.n_blocks):
+        here = layout.block == block
+        group = np.unique(np.stack([layout.group[here], layout.unit[here]]), axis=1)[0]
+        n_units = np.bincount(group[group >= 0], minlength=layout.n_groups)
+        found |= n_units > LARGE * (group == -1).sum()
+    return found

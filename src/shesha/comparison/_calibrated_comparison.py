@@ -1,0 +1,153 @@
+"""Comparison with chance levels and intervals, reported score by score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+
+from shesha.comparison.chance_and_intervals import Evidence, add_note, draw_values
+from shesha.comparison.engine import Group, Pair, Skipped, Sources, Stretch, failure, stretches
+from shesha.measures import Measure
+from shesha.results import PairScore, Score
+from shesha.support.types import Index, Vector
+
+Step = PairScore | None
+"""A score, or None for a step of the work."""
+Nulls = dict[tuple[str, Pair], Vector]
+"""The observed score, then that of each draw, by measure and pair."""
+OrdersOf = Callable[[Pair], Sequence[Index]]
+_NOT_INPUTS = "no interval and no chance level: the compared rows are tokens or positions, not inputs"
+_BEFORE_BOTH = "interrupted before its interval and chance level were known"
+_BEFORE_INTERVAL = "interrupted before its interval was known"
+_BEFORE_CHANCE = "interrupted before its chance level was known"
+
+
+def n_steps(groups: Sequence[Group], evidence: Evidence) -> int:
+    """Return the number of items that `run` yields."""
+    return sum(_n_steps(group, group.all_pairs, evidence) for group in groups)
+
+
+def _n_steps(group: Group, pairs: Sequence[Pair], evidence: Evidence) -> int:
+    chosen = set(pairs)
+    n_scores = [len(chosen.intersection(compared)) for compared in group.pairs]
+    n_nulls = sum(n for n, measure in zip(n_scores, group.measures, strict=True) if measure.paired)
+    # Every score comes alone, then with its interval, then after the observed and the permuted draws.
+    return 2 * sum(n_scores) + len(pairs) * len(evidence.subsets) + n_nulls * (len(evidence.orders) + 2)
+
+
+def run(
+    groups: Sequence[Group], sources: Sources, skipped: Skipped, evidence: Evidence, nulls: Nulls
+) -> Iterator[Step]:
+    """Yield scores as they are completed, and None for each draw between them; store the draws in `nulls`.
+
+    A later score of a measure and pair replaces the earlier one; so whoever stops in between keeps what was known,
+    with a note of what is missing.
+    """
+    for stretch in stretches(groups, sources, skipped):
+        remaining = _n_steps(stretch.group, stretch.pairs, evidence)
+        for step in _steps(stretch, evidence, nulls):
+            remaining -= 1
+            yield step
+        # What has no value needs no draws.
+        yield from repeat(None, remaining)
+
+
+def run_pairs(
+    group: Group, sources: Sources, evidence: Evidence, orders_of: OrdersOf, nulls: Nulls, budget: int
+) -> Iterator[PairScore]:
+    """Yield the finished scores of a group, each pair with its own permutations; store the draws in `nulls`."""
+    finished = {}
+    for stretch in stretches([group], sources, {}, budget):
+        for step in _steps(stretch, evidence, nulls, orders_of):
+            if step is not None:
+                finished[step.score.measure, step.first, step.second] = step
+    yield from finished.values()
+
+
+def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: OrdersOf | None = None) -> Iterator[Step]:
+    has_null = {measure.name: measure.paired for measure in stretch.group.measures}
+    found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
+    for one in stretch.scores():
+        if not one.score.has_value:
+            yield one
+            continue
+        pair = one.first, one.second
+        if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
+            yield PairScore(*pair, add_note(one.score, _NOT_INPUTS))
+            continue
+        found[pair][one.score.measure] = one.score
+        yield PairScore(*pair, add_note(one.score, _BEFORE_BOTH if has_null[one.score.measure] else _BEFORE_INTERVAL))
+    for pair, scores in found.items():
+        measures = [measure for measure in stretch.group.measures if measure.name in scores]
+        if measures:
+            own = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
+            yield from _pair_steps(stretch, pair, measures, scores, own, nulls)
+
+
+def _pair_steps(
+    stretch: Stretch,
+    pair: Pair,
+    measures: list[Measure],
+    scores: dict[str, Score],
+    evidence: Evidence,
+    nulls: Nulls,
+) -> Iterator[Step]:
+    scores = yield from _add_intervals(stretch, pair, measures, scores, evidence)
+    for measure in measures:
+        score = scores[measure.name]
+        yield PairScore(*pair, add_note(score, _BEFORE_CHANCE) if measure.paired else score)
+    paired = [measure for measure in measures if measure.paired]
+    for together in evidence.passes(paired, stretch.sides[pair]):
+        with_chance = yield from _add_chances(stretch, pair, together, scores, evidence, nulls)
+        for score in with_chance:
+            yield PairScore(*pair, score)
+
+
+def _add_intervals(
+    stretch: Stretch, pair: Pair, measures: list[Measure], scores: dict[str, Score], evidence: Evidence
+) -> Generator[None, None, dict[str, Score]]:
+    if not evidence.subsets:
+        return scores
+    table = []
+    try:
+        for row in evidence.score_subsets(stretch.group, measures, stretch.sides[pair]):
+            table.append(row)
+            yield
+    except Exception as error:  # The values themselves are known.
+        return {name: add_note(score, f"no interval: {failure(error)}") for name, score in scores.items()}
+    columns = np.array(table).T
+    return {
+        measure.name: evidence.add_interval(scores[measure.name], column, measure.estimates)
+        for measure, column in zip(measures, columns, strict=True)
+    }
+
+
+def _add_chances(
+    stretch: Stretch,
+    pair: Pair,
+    measures: list[Measure],
+    scores: dict[str, Score],
+    evidence: Evidence,
+    nulls: Nulls,
+) -> Generator[None, None, list[Score]]:
+    """Pass over the draws once for all measures."""
+    known = [scores[measure.name] for measure in measures]
+    draws = []
+    try:
+        for draw in evidence.draws(measures, stretch.sides[pair]):
+            draws.append(draw)
+            yield from repeat(None, len(measures))
+    except Exception as error:  # The values themselves are known.
+        return [add_note(score, f"no chance level: {failure(error)}") for score in known]
+    found = []
+    for measure, score, column in zip(measures, known, zip(*draws, strict=True), strict=True):
+        try:
+            values = draw_values(column)
+            found.append(evidence.add_chance(measure, score, values))
+            nulls[measure.name, pair] = values
+        except Exception as error:  # The value itself is known.
+            found.append(add_note(score, f"no chance level: {failure(error)}"))
+    return found

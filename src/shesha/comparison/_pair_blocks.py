@@ -1,0 +1,255 @@
+"""Compare pairs block by block, so that few views are in memory and each block is stored."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shesha.comparison import _calibrated_comparison as calibrated
+from shesha.comparison import engine as engine
+from shesha.comparison._joint_calibration import Calibration
+from shesha.comparison.engine import Group, Pair
+from shesha.comparison.representation_locations import Place, Recent, array_bytes
+from shesha.measures import Measure, code_version
+from shesha.results import Score
+from shesha.runs import Job, Meter, ResultStore
+from shesha.support.types import Vector
+
+CELLS, LOST, CALIBRATED = "comparison", "lost comparison", "calibrated comparison"
+"""Names in the store for comparisons, for those lost with their worker or file (which the next run retries), and for
+those with the scores of their draws."""
+BLOCK = 16
+"""Maximum number of representations on either side of a block."""
+_SMALLEST = 4
+"""Smaller blocks would compute the same views too often, unless comparing is costly."""
+_SECONDS = 20.0
+"""Time per block, short so that little is lost if a run is killed."""
+_PER_PAIR = 0.02
+"""Approximate seconds for one pair of 1,000 rows, growing with the square of the rows."""
+
+_DRAWS_PER_VALUE = 20
+"""Approximate number of draws that take as long as one comparison with its views."""
+
+
+class Found(NamedTuple):
+    """The result of a comparison, as plain values for the store."""
+
+    value: float | None
+    seconds: float
+    reason: str
+    """Reason for a missing value, or a note on the value."""
+    low: float | None = None
+    high: float | None = None
+    draws: str = ""
+    """The observed score and that of each draw, as the bytes of doubles in base 64."""
+
+    @classmethod
+    def build(cls, score: Score, draws: Vector | None = None) -> Found:
+        """Store a score and its draws."""
+        text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
+        low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
+        value = score.value if score.has_value else None
+        return cls(value, score.seconds, score.reason or score.note, low, high, text)
+
+    @property
+    def values(self) -> Vector | None:
+        """The draws, the observed score first."""
+        return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
+
+
+_recent = Recent()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A comparison of two contents by one measure."""
+
+    measure: str
+    first: str
+    second: str
+    found: Found
+    lost: bool = False
+    """Whether the reason is unrelated to the data."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One task of a worker: measures of the same view, with the pairs that each compares."""
+
+    group: Group
+    places: Mapping[str, Place]
+    """Sources of the contents, which the pairs name by their fingerprints."""
+    room: int
+    """Memory for the views; representations may use half as much."""
+    calibration: Calibration | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """Number of comparisons."""
+        return sum(map(len, self.group.pairs))
+
+    def lost(self, reason: str) -> list[Cell]:
+        """Return the comparisons, marked as lost."""
+        measures = zip(self.group.measures, self.group.pairs, strict=True)
+        return [Cell(one.name, *pair, Found(None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
+
+
+def compare_block(block: Block) -> tuple[list[Cell], float]:
+    """Compare the pairs and measure the time; an unreadable representation affects its own pairs only."""
+    start = time.perf_counter()
+    sources, unreadable = _recent.load(block.places, block.room // 2)
+    cells = []
+    pairs = []
+    for measure, own in zip(block.group.measures, block.group.pairs, strict=True):
+        pairs.append(tuple(pair for pair in own if not {*pair} & {*unreadable}))
+        for pair in own:
+            bad = [name for name in pair if name in unreadable]
+            if bad:
+                reason = f"{bad[0]}: {unreadable[bad[0]]}"
+                cells.append(Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True))
+    group = Group(block.group.measures, tuple(pairs))
+    cells += _score_cells(group, sources, block)
+    return cells, time.perf_counter() - start
+
+
+def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterator[Cell]:
+    """Yield the comparisons, with draws and intervals if requested."""
+    if block.calibration is None:
+        for one in engine.run([group], sources, {}, block.room):
+            yield Cell(one.score.measure, one.first, one.second, Found.build(one.score))
+        return
+    nulls: calibrated.Nulls = {}
+    added = block.calibration
+    for one in calibrated.run_pairs(
+        group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
+    ):
+        draws = nulls.get((one.score.measure, (one.first, one.second)))
+        yield Cell(one.score.measure, one.first, one.second, Found.build(one.score, draws))
+
+
+@dataclass
+class Comparisons:
+    """The plan of a run: blocks of pairs that are not in the store yet."""
+
+    store: ResultStore
+    groups: Sequence[Group]
+    """Pairs of fingerprints."""
+    places: Mapping[str, Place]
+    shapes: Mapping[str, tuple[int, ...]]
+    n_workers: int
+    room: int
+    """Memory for each worker."""
+    meter: Meter
+    calibration: Calibration | None = None
+    found: dict[str, dict[Pair, Found]] = field(init=False)
+    """Stored and new comparisons, by measure and pair."""
+
+    def __post_init__(self) -> None:
+        """Read the comparisons of earlier runs, and count the remaining ones."""
+        self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
+        for group in self.groups:
+            done = (self.found[measure.name] for measure in group.measures)
+            n_left = sum(pair not in own for pairs, own in zip(group.pairs, done, strict=True) for pair in pairs)
+            if n_left:
+                self.meter.expect(group.measures[0].view_key, n_left)
+        self._blocks = self._plan_blocks()
+
+    @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        """Prefix of the keys of each measure: its name, the options that differ from its defaults, and its version."""
+        found = {}
+        null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
+        for one in (measure for group in self.groups for measure in group.measures):
+            options = json.dumps(dict(one.options), sort_keys=True, default=repr)
+            # What is not kept needs no version.
+            found[one.name] = f"{null}{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
+        return found
+
+    def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
+        prefix, found = self._prefixes[measure.name], dict[Pair, Found]()
+        for key, text in self.store.items(self._kind, prefix):
+            first, second = key[len(prefix) :].split("/")
+            if first in self.places and second in self.places:
+                found[first, second] = one = Found(*json.loads(text))
+                if measure.symmetric:
+                    found.setdefault((second, first), one)
+        return found
+
+    @property
+    def _kind(self) -> str:
+        return CELLS if self.calibration is None else CALIBRATED
+
+    def _plan_blocks(self) -> Iterator[Job]:
+        number = count(1)
+        for group in self.groups:
+            for pairs in self._cut(group):
+                left = Group(group.measures, pairs)
+                names = dict.fromkeys(name for pair in left.all_pairs for name in pair)
+                block = Block(left, {name: self.places[name] for name in names}, self.room, self.calibration)
+                kind = group.measures[0].view_key
+                yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
+
+    def _cut(self, group: Group) -> Iterator[tuple[tuple[Pair, ...], ...]]:
+        """Yield the remaining pairs, block by block, for each measure."""
+        side = self._side(group)
+        block_of = {name: number // side for number, name in enumerate(self.places)}
+        blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
+        for at, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
+            known = self.found[measure.name]
+            for pair in pairs:
+                if pair not in known:
+                    corner = tuple(sorted(block_of[name] for name in pair))
+                    blocks.setdefault(corner, [[] for _ in group.measures])[at].append(pair)
+        # Neighbours in this order share a side, which is in memory then.
+        for corner in sorted(blocks):
+            yield tuple(map(tuple, blocks[corner]))
+
+    def _side(self, group: Group) -> int:
+        """Number of representations on a side of a block, limited by memory, time and the number of workers."""
+        if any(measure.cost == "more" for measure in group.measures):
+            return 1
+        by_memory = self.room // (4 * max(map(array_bytes, self.shapes.values())))
+        n_rows = max(shape[0] for shape in self.shapes.values())
+        seconds = _PER_PAIR * max(1.0, n_rows / 1000) ** 2 * len(group.measures)
+        if self.calibration is not None:
+            seconds *= 1 + self.calibration.joint.n_permutations / _DRAWS_PER_VALUE
+            seconds += _PER_PAIR * len(self.calibration.evidence.subsets)
+        by_time = max(_SMALLEST, math.isqrt(int(_SECONDS / seconds)))
+        n_sides = math.ceil(math.sqrt(4 * self.n_workers / len(self.groups))) if self.n_workers > 1 else 1
+        by_share = math.ceil(len(self.places) / n_sides)
+        return max(1, min(BLOCK, by_memory, by_time, by_share))
+
+    def ready(self) -> Job | None:
+        """Return the next block."""
+        return next(self._blocks, None)
+
+    def keep_result(self, job: Job, result: Any) -> float:
+        """Write the comparisons of a block in one transaction."""
+        cells, seconds = result
+        self._keep(cells)
+        return float(seconds)
+
+    def record_failure(self, job: Job, reason: str) -> None:
+        """Note that the comparisons of a block are lost."""
+        self._keep(job.arguments[0].lost(reason))
+
+    def _keep(self, cells: Sequence[Cell]) -> None:
+        keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
+        for kind, lost in ((self._kind, False), (LOST, True)):
+            some = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is lost}
+            if some:
+                self.store.put(kind, some)
+        for cell in cells:
+            self.found[cell.measure][cell.first, cell.second] = cell.found
+
+    def _text(self, found: Found) -> str:
+        return json.dumps(found if self.calibration is not None else found[:3])

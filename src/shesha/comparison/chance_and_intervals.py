@@ -1,0 +1,180 @@
+"""Chance levels and intervals of the scores of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.calibration import shared, side_by_side
+from shesha.calibration.permutation_scores import Outcome, null_view
+from shesha.comparison._intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
+from shesha.comparison.engine import Group, Sides
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.nulls.design_arguments import exchange
+from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.max_statistic import max_statistic_p_values
+from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
+from shesha.results import BesideNull, PairScore, Score
+from shesha.support.seeds import number, spawn
+from shesha.support.types import Index, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import View
+
+_PERMUTING, _LEAVING_OUT = 11, 12
+_FLAT = 1e-6
+"""If subsets differ by less than this share of their distance from the value, they give no interval: at most as many
+rows as features always fit perfectly."""
+
+_KNOWN = 0.9
+"""Share of the subsets that must have a value; otherwise those with a value are not a fair sample."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Permutations and subsets of the rows, the same for all measures and pairs."""
+
+    n_rows: int
+    orders: tuple[Index, ...]
+    subsets: tuple[Index, ...]
+    alpha: float
+    confidence: float
+    exchanged: str = "all rows"
+    n_clusters: int | None = None
+    """Groups or stretches that subsets leave out as a whole, if rows are not independent."""
+
+    @classmethod
+    def draw(
+        cls,
+        n: int,
+        n_permutations: int,
+        alpha: float,
+        confidence: float,
+        seed: Seed,
+        *,
+        design: Design | Exchange | None = None,
+        permutations: ArrayLike | None = None,
+    ) -> Evidence:
+        """Draw both from one seed."""
+        # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
+        own = seed if number(seed) is not None else spawn(seed, _PERMUTING)
+        orders, exchanged = draw_permutations(
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=own
+        )
+        found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
+        return replace(cls.draw_subsets(found, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged)
+
+    @classmethod
+    def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
+        """Draw only subsets, or none without a confidence; permutations are added pair by pair."""
+        n = design.n_rows
+        if confidence is None:
+            return cls(n, (), (), alpha, np.nan, design.text)
+        check.fraction(confidence, "confidence", closed=False)
+        clusters, rng = design.clusters, spawn(seed, _LEAVING_OUT)
+        n_clusters = int(clusters.max()) + 1
+        if n_clusters == n:
+            return cls(n, (), draw_subsets(n, rng), alpha, confidence, design.text)
+        return cls(n, (), draw_clusters(clusters, rng), alpha, confidence, design.text, n_clusters)
+
+    def passes(self, measures: Sequence[Measure], sides: Sides) -> list[list[Measure]]:
+        """Divide the measures of a group into sets that share a pass over the draws."""
+        if not measures:
+            return []
+        a, b = (measures[0].look(side) for side in sides)
+        return shared(measures, a, null_view(measures[0], sides[1], b))
+
+    def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
+        """Yield the observed scores of such a set, then those of each permutation of the rows."""
+        a, b = (measures[0].look(side) for side in sides)
+        yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
+
+    def add_chance(self, measure: Measure, score: Score, draws: Vector) -> Score:
+        """Add the chance level, the p-value and the calibrated score."""
+        best = best_value(measure.closer, measure.bounds, None)
+        return add_null(score, summarise(float(draws[0]), draws[1:], measure.closer, self.alpha, best))
+
+    def score_subsets(self, group: Group, measures: Sequence[Measure], sides: Sides) -> Iterator[list[float]]:
+        """Yield the scores of the measures on each subset of the rows, with common views."""
+
+        def scores(subset: Index) -> list[float]:
+            try:
+                views = [measures[0].look(side.take_rows(subset)) for side in sides]
+            except NotEstimable:
+                return [np.nan] * len(measures)
+            return [_or_nan(measure, *views) for measure in measures]
+
+        kind, options = measures[0].view_key
+        first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in sides)
+        if first is not None and second is not None:
+            yield from ([_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True))
+            return
+        yield from group.side_by_side(scores, self.subsets, sides)
+
+    def add_interval(self, score: Score, on_subsets: Vector, estimates: tuple[float, float] | None = None) -> Score:
+        """Add the interval, or a note on why there is none."""
+        if self.n_clusters is not None and self.n_clusters < FEWEST_CLUSTERS:
+            return add_note(score, f"no interval: it needs at least {FEWEST_CLUSTERS} groups, got {self.n_clusters}")
+        known = on_subsets[np.isfinite(on_subsets)]
+        if len(known) < _KNOWN * len(on_subsets):
+            return add_note(
+                score, f"no interval: {len(known)} of {len(on_subsets)} random subsets of the rows have a value"
+            )
+        if known.std() < _FLAT * abs(known.mean() - score.value):
+            return add_note(score, f"no interval: the value is {known[0]:.4g} on every random subset of the rows")
+        n, clustered = self.n_clusters or self.n_rows, self.n_clusters is not None
+        bounds = score.possible_low, score.possible_high
+        low, high = interval(score.value, known, (n_kept(n), n), self.confidence, bounds, clustered=clustered)
+        if estimates is not None and high - low > estimates[1] - estimates[0]:
+            wide = f"it would be wider ({high - low:.3g}) than the range of what the value estimates"
+            return add_note(
+                score, f"no interval: {wide}, {estimates[0]:g} to {estimates[1]:g}: use more rows or features"
+            )
+        return replace(score, interval_low=low, interval_high=high)
+
+
+def draw_values(draws: Sequence[Outcome]) -> Vector:
+    """Return the observed score and that of each draw; raise an error if a draw failed."""
+    for draw in draws:
+        if isinstance(draw, Exception):
+            raise draw
+    return np.array(draws, dtype=np.float64)
+
+
+def correct_p_values(
+    scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
+) -> list[PairScore]:
+    """Return the scores with p-values corrected for the number of scores that have a null."""
+    listed = list(scores)
+    keys = [(one.score.measure, (one.first, one.second)) for one in listed]
+    tested = [
+        place for place, (one, key) in enumerate(zip(listed, keys, strict=True)) if one.score.has_null and key in nulls
+    ]
+    found = max_statistic_p_values(
+        [nulls[keys[place]] for place in tested], [listed[place].score.closer for place in tested]
+    )
+    for place, p_value in zip(tested, found.tolist(), strict=True):
+        one = listed[place]
+        listed[place] = replace(one, score=replace(one.score, corrected_p_value=p_value))
+    return listed
+
+
+def add_null(score: Score, summary: BesideNull) -> Score:
+    """Return the score with the summary of its null."""
+    return replace(score, **{one.name: getattr(summary, one.name) for one in fields(BesideNull)})
+
+
+def add_note(score: Score, note: str) -> Score:
+    """Add a note to the score."""
+    return replace(score, note="; ".join(filter(None, (score.note, note))))
+
+
+def _or_nan(measure: Measure, a: View, b: View) -> float:
+    try:
+        return measure.compare_views(a, b)
+    except Exception:  # The score of all rows has told what is wrong.
+        return float("nan")

@@ -1,0 +1,125 @@
+"""Choose the measures that are estimated from a sample: on request, or because of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.comparison.chance_and_intervals import add_note
+from shesha.comparison.engine import missing_score, score_not_reached
+from shesha.comparison.memory_needs import bytes_needed, matrix_shape
+from shesha.comparison.moment_scores import compare_moments
+from shesha.comparison.sampled_scores import Sampling, reason_against, sampled_scores
+from shesha.kernels.distances import n_pairs
+from shesha.measures import Measure, takes_moments
+from shesha.moments import Moments
+from shesha.results import Comparison, Score
+from shesha.support import memory as memory
+from shesha.support.progress import track
+from shesha.support.seeds import number
+from shesha.views import Representation
+from shesha.views.row_source import RowSource, is_stored
+
+_FEWEST_PAIRS = 1_000_000
+"""Up to this many pairs of rows, measures that do not fit are left out rather than estimated."""
+
+
+def _is_plain(others: Mapping[str, Any]) -> bool:
+    return all(value is None or value is False for value in others.values())
+
+
+def refuse_with_moments(options: Mapping[str, Any]) -> None:
+    """Refuse options that need the rows, which moments do not contain."""
+    used = [name for name, value in options.items() if value is not None and value is not False]
+    if used:
+        raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
+
+
+def require_plain(asked: Sequence[str], others: Mapping[str, Any]) -> None:
+    """Refuse a sample together with options that need all rows at once."""
+    given = [name for name, value in others.items() if value is not None and value is not False]
+    if asked and given:
+        raise ValueError(f"{asked[0]} must be left out with {given[0]}, got both")
+
+
+def beyond_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
+    """Whether the rows are read in pieces, because they are in a file or fill the memory budget.
+
+    Then nothing may be asked for that needs all rows at once: of these `others` there must be none.
+    """
+    if is_stored(X) or is_stored(Y):
+        require_plain(["rows of a stored array"], others)
+        return True
+    if (
+        not _is_plain(others)
+        or not isinstance(X, np.ndarray)
+        or not isinstance(Y, np.ndarray)
+        or X.ndim != 2
+        or Y.ndim != 2
+    ):
+        return False
+    return 8 * (X.size + Y.size) > memory.memory_budget()
+
+
+def to_sample(
+    chosen: Sequence[Measure], X: Any, Y: Any, sampling: Sampling, others: Mapping[str, Any]
+) -> list[Measure]:
+    """Return the measures to estimate: on request, or if all pairs of rows exceed the memory budget."""
+    asked = [measure for measure in chosen if sampling.takes(measure)]
+    shapes = matrix_shape(X), matrix_shape(Y)
+    if not _is_plain(others) or shapes[0] is None or shapes[1] is None or n_pairs(shapes[0][0]) <= _FEWEST_PAIRS:
+        return asked
+    needs, budget = bytes_needed(chosen, shapes[0], shapes[1]), memory.memory_budget()
+    return [one for one in chosen if one in asked or (needs[one.name] > budget and not reason_against(one))]
+
+
+def sample_pair(
+    measures: Sequence[Measure], sides: Sequence[Representation], names: tuple[str, str], sampling: Sampling
+) -> dict[str, Score]:
+    """Return scores that are estimated from representations in memory."""
+    if any(len(side.shape) != 2 for side in sides):
+        reason = "a sample needs two matrices of features, got distances, tokens or feature maps"
+        return {measure.name: missing_score(measure, reason) for measure in measures}
+    sources = [RowSource(side, name) for side, name in zip(sides, names, strict=True)]
+    return {score.measure: score for score in sampled_scores(measures, sources[0], sources[1], sampling)}
+
+
+def compare_stored(
+    X: Any,
+    Y: Any,
+    names: tuple[str, str],
+    chosen: Sequence[Measure],
+    sampling: Sampling,
+    chance: Mapping[str, Any],
+    moments: Moments | None = None,
+) -> Comparison:
+    """Compare two matrices whose rows are read in pieces.
+
+    Measures that sums over all rows suffice for are exact, and have chance levels if `chance` says so (as for
+    `compare_moments`); others are estimated from a sample, or say why they are not.
+    """
+    first, second = (RowSource(side, name) for side, name in zip((X, Y), names, strict=True))
+    summed = [measure for measure in chosen if takes_moments(measure)]
+    estimated = [measure for measure in chosen if measure not in summed and not reason_against(measure)]
+    scores = {measure.name: missing_score(measure, f"{reason_against(measure)}{_UNFIT}") for measure in chosen}
+    interrupted = False
+    try:
+        if summed:
+            known = Moments.of(X, Y, names=names) if moments is None else moments
+            exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
+            scores |= {score.measure: score for score in exact.scores}
+        for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
+            scores[score.measure] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
+    except KeyboardInterrupt:
+        interrupted = True
+        missing = [measure for measure in (*summed, *estimated) if not scores[measure.name].has_value]
+        scores |= {measure.name: score_not_reached(measure) for measure in missing}
+    shapes = (first.n_rows, first.n_features), (second.n_rows, second.n_features)
+    table = tuple(scores[measure.name] for measure in chosen)
+    return Comparison(*names, shapes, table, number(sampling.seed), interrupted)
+
+
+_UNFIT = ", and the rows do not fit in memory: use fewer rows"
+_NO_CHANCE = "no chance level: the value is an estimate"

@@ -1,0 +1,91 @@
+"""Compare every layer of one model with every layer of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import cast
+
+from shesha.calibration.best_layer_pair import Layers, check_layers
+from shesha.comparison import engine as engine
+from shesha.comparison.compare import collect, require_same_rows, seed_measures
+from shesha.comparison.moment_layer_grid import compare_layer_moments
+from shesha.comparison.pairwise import arrange_scores
+from shesha.measures import as_measure
+from shesha.measures.registry import Choice
+from shesha.moments import LayerMoments
+from shesha.results import LayerComparison, PairScore
+from shesha.support.layer_axis import LayerAxis, layer_sequence
+from shesha.support.seeds import number
+from shesha.support.types import Seed
+from shesha.views import layers_in_one_order
+
+
+def compare_layers(
+    layers_a: Layers | LayerMoments,
+    layers_b: Layers | Choice | None = None,
+    measure: Choice = "CKA",
+    *,
+    seed: Seed = 0,
+    layer_axis: LayerAxis = "guess",
+) -> LayerComparison:
+    """Compare every layer of one model with every layer of another, by one measure.
+
+    Parameters
+    ----------
+    layers_a, layers_b : mappings of names to arrays, or sequences of arrays
+        Layers of shape (n_samples, n_features) of the same inputs; those of a sequence are named by number. A model may
+        be one 3-D array as well. `shesha.LayerMoments` hold both models, of any number of rows:
+        ``compare_layers(moments, measure)`` gives the measures that are functions of means and products; CKA comes with
+        a p-value for each pair, corrected for their number.
+    measure : str or function
+        Name of a measure, with options if wanted, a function of `shesha.measures`, or your own f(X, Y) -> float.
+    seed : int, Generator or None
+        Seed of random measures.
+    layer_axis : int, None or 'guess'
+        Axis of a 3-D array that counts the layers; None: the array is one layer of token sequences. 'guess': the
+        first, as of any sequence, or the second if that is at most a third as long, with a warning.
+
+    Returns
+    -------
+    LayerComparison
+        `.matrix()`, `.plot()`, `.best`; prints as the grid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> layers = [rng.standard_normal((50, 8)) for _ in range(3)]
+    >>> found = compare_layers(layers, {"copy of 2": layers[2], "noise": rng.standard_normal((50, 4))})
+    >>> found.best.first, found.best.second
+    ('2', 'copy of 2')
+    """
+    if isinstance(layers_a, LayerMoments):
+        chosen_one = as_measure(cast(Choice, measure if layers_b is None else layers_b))
+        return compare_layer_moments(layers_a, chosen_one)
+    if layers_b is None:
+        raise TypeError("layers_b must be the layers of a second model, got None: only LayerMoments hold two")
+    layers_b = cast(Layers, layers_b)
+    a, b = layers_in_one_order(
+        check_layers(layer_sequence(layers_a, "layers_a", layer_axis), "layers_a"),
+        check_layers(layer_sequence(layers_b, "layers_b", layer_axis), "layers_b"),
+    )
+    chosen = seed_measures([as_measure(measure)], seed)
+    require_same_rows({f"layers_a[{k}]": v for k, v in a.items()} | {f"layers_b[{k}]": v for k, v in b.items()})
+    # The two models may use the same names.
+    sources = {f"a {name}": layer for name, layer in a.items()} | {f"b {name}": layer for name, layer in b.items()}
+    pairs = {chosen[0].name: [(f"a {i}", f"b {j}") for i, j in product(a, b)]}
+    groups = engine.group_by_view(chosen, pairs)
+    skipped = engine.too_large(groups, sources)
+    found, interrupted = collect(engine.run(groups, sources, skipped), len(a) * len(b))
+    scores = tuple(_restore_layer_names(pair) for pair in arrange_scores(found, chosen, pairs))
+    return LayerComparison(tuple(a), tuple(b), scores, chosen[0].closer, number(seed), interrupted)
+
+
+def _restore_layer_names(pair: PairScore) -> PairScore:
+    reason = pair.score.reason
+    for name in (pair.first, pair.second):
+        if reason.startswith(f"{name}: "):
+            reason = reason[2:]
+            break
+    return PairScore(pair.first[2:], pair.second[2:], replace(pair.score, reason=reason))

@@ -1,0 +1,156 @@
+"""Compare all layers of two models from sums over batches of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import Any
+
+from shesha.comparison.chance_and_intervals import add_note
+from shesha.comparison.engine import score_not_reached
+from shesha.comparison.moment_scores import add_exact_null, has_exact_moments, is_unbiased, score_sums
+from shesha.comparison.projected_alignment import correct_projection
+from shesha.extract import stream_layers
+from shesha.measures import Measure
+from shesha.moments import LayerMoments, SummedRepresentation, Sums
+from shesha.moments.layer_moments import grid_bytes
+from shesha.nulls.corrections import holm
+from shesha.results import LayerComparison, PairScore
+from shesha.support import memory as memory
+from shesha.support.progress import track
+from shesha.support.seeds import draw_seed
+from shesha.support.types import Seed
+
+_FEWEST_ROWS = 4
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some layers of the first model, with the moments of these and of all layers of the second."""
+
+    names: tuple[str, ...]
+    moments: LayerMoments
+
+    @property
+    def sums(self) -> Sums:
+        """Of all layers."""
+        return self.moments.sums()
+
+
+def compare_layer_moments(moments: LayerMoments, measure: Measure, alpha: float = 0.05) -> LayerComparison:
+    """Compare all pairs of layers; kernel alignments have p-values, corrected for the number of pairs (Holm)."""
+    _require_estimable(moments, measure)
+    moments.sums()
+    strip = _Strip(moments.first_names, moments)
+    return _grid(measure, [_pairs(measure, strip, alpha)], moments.first_names, moments.second_names)
+
+
+def compare_models(
+    models: Sequence[Any],
+    data: Sequence[Any],
+    measure: Measure,
+    *,
+    project: int | None = None,
+    seed: Seed = 0,
+    **options: Any,
+) -> LayerComparison:
+    """Run two models over the same inputs, batch by batch, and compare every pair of their layers.
+
+    Activations are not kept. Where the sums of all pairs exceed the memory budget, the layers of the first model are
+    taken in strips, with a pass over the inputs for each.
+
+    Parameters
+    ----------
+    models : two models
+        As `shesha.extract.encode` takes them.
+    data : sequence
+        Texts or images.
+    measure : Measure
+        One that is a function of means and products.
+    project, seed
+        As of `LayerMoments`.
+    **options
+        Of `shesha.extract.stream_layers`.
+    """
+    number = draw_seed(seed)
+    _require_estimable(LayerMoments(project=project, seed=number), measure)
+    steps: list[list[PairScore]] = []
+    first: tuple[str, ...] = ()
+    remaining: list[str] | None = None
+    second: tuple[str, ...] = ()
+    while remaining is None or remaining:
+        strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
+        first, second = (*first, *strip.names), strip.moments.second_names
+        # Scores alone are kept: the sums of all strips together would exceed the memory.
+        steps.append(list(_pairs(measure, strip, 0.05)))
+    return _grid(measure, steps, first, second)
+
+
+def _sum_strip(
+    models: Sequence[Any], data: Sequence[Any], moments: LayerMoments, names: list[str] | None, options: Any
+) -> tuple[_Strip, list[str]]:
+    """Sum over the inputs for as many layers as fit, and return the names of the layers that remain."""
+    chosen: list[str] = []
+    for first, second in stream_layers(models, data, **options):
+        if not chosen:
+            names = list(first) if names is None else names
+            chosen = _strip(names, first, second, moments)
+        moments.update({name: first[name] for name in chosen}, second)
+    assert names is not None
+    return _Strip(tuple(chosen), moments), names[len(chosen) :]
+
+
+def _require_estimable(moments: LayerMoments, measure: Measure) -> None:
+    """Refuse measures for which nothing is known of the error of a projection."""
+    if moments.projection is not None and not has_exact_moments(measure):
+        raise ValueError(
+            f"measure must be a kernel alignment with project, such as CKA or unbiased CKA, got {measure.name}"
+        )
+
+
+def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> list[str]:
+    """Return the first layers that fit the memory together with all layers of the other model."""
+    widths = {name: moments.width(int(first[name].shape[1])) for name in names}
+    others = [moments.width(int(layer.shape[1])) for layer in second.values()]
+    budget, taken = memory.memory_budget(), list(names)
+    while len(taken) > 1 and grid_bytes([widths[name] for name in taken], others) > budget:
+        taken.pop()
+    return taken
+
+
+def _grid(
+    measure: Measure, parts: Iterable[Iterable[PairScore]], first: tuple[str, ...], second: tuple[str, ...]
+) -> LayerComparison:
+    found: list[PairScore] = []
+    interrupted = False
+    try:
+        found.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
+    except KeyboardInterrupt:
+        interrupted = True
+    done = {(one.first, one.second) for one in found}
+    missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
+    return LayerComparison(first, second, (*_correct(found), *missing), measure.closer, interrupted=interrupted)
+
+
+def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]:
+    sums, moments = strip.sums, strip.moments
+    sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
+    for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
+        score, factor = score_sums(measure, (sides[i], sides[j])), 1.0
+        projected = moments.projected[i], moments.projected[j]
+        if score.has_value and any(projected):
+            score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
+        if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
+            score = add_exact_null(measure, score, sums, (i, j), alpha, factor)
+        elif score.has_value:
+            score = add_note(score, "no chance level: only kernel alignments have one from sums of layers")
+        yield PairScore(first, other, score)
+
+
+def _correct(found: Sequence[PairScore]) -> list[PairScore]:
+    corrected = holm([one.score.p_value for one in found])
+    return [
+        replace(one, score=replace(one.score, corrected_p_value=float(p)))
+        for one, p in zip(found, corrected, strict=True)
+    ]

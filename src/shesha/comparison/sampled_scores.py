@@ -1,0 +1,266 @@
+"""Scores from sampled rows or pairs of rows, with their sampling error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from shesha.comparison.engine import failure, make_score, missing_score
+from shesha.inputs import validation as check
+from shesha.kernels.distances import Metric, find_undirected_rows, n_pairs, pair_distances, standard_rows
+from shesha.kernels.numerical_precision import ROUNDING, length_unit
+from shesha.kernels.sampled_feature_halves import distinct_pairs, draw_pairs
+from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.measures import Measure
+from shesha.measures.sampled_estimates import PairSample, SampledPairs, SampledRows
+from shesha.results import Score
+from shesha.support import memory as memory
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import UndirectedRowsError
+from shesha.views.query_neighbours import QueryNeighbours
+from shesha.views.row_source import RowSource
+
+_QUERIES, _FIRST_QUERIES = 1_000, 500
+"""Default number of query rows, and the number for a first estimate of the error."""
+_PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
+_MOST_PAIRS = 50_000_000
+_DISTINCT = 100
+"""If there are at least this many times as many pairs as draws, repeated pairs are rare."""
+_HELD = 1 << 22
+"""Maximum number of values of sampled rows in memory."""
+_IN_MEMORY = 1 << 22
+"""Up to this many rows, rows are drawn by shuffling all row numbers."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The size of a sample of rows or pairs: a number, or as many as a target error needs."""
+
+    queries: int | None = None
+    pairs: int | None = None
+    error: float | None = None
+    confidence: float = 0.95
+    seed: Seed = 0
+
+    @classmethod
+    def build(
+        cls, queries: Any = None, pairs: Any = None, error: Any = None, confidence: float = 0.95, seed: Seed = 0
+    ) -> Sampling:
+        """Check the options."""
+        if queries is not None:
+            queries = check.count(queries, "queries", minimum=2)
+        if pairs is not None:
+            pairs = check.count(pairs, "pairs", minimum=100)
+        if error is not None:
+            error = check.positive(error, "error")
+        return cls(queries, pairs, error, confidence, seed)
+
+    @property
+    def asked(self) -> list[str]:
+        """Names of the given options."""
+        return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
+
+    def takes(self, measure: Measure) -> bool:
+        """Whether a sample was requested from which this measure can be estimated."""
+        if isinstance(measure.sample, SampledRows):
+            return self.queries is not None or self.error is not None
+        return reason_against(measure) == "" and (self.pairs is not None or self.error is not None)
+
+
+def reason_against(measure: Measure) -> str:
+    """Return the reason why a measure has no estimate from a sample; empty if it has one."""
+    if measure.sample is None:
+        return "has no estimate from sampled rows or pairs"
+    return "" if isinstance(measure.sample, SampledRows) else measure.sample.lacks(measure.parameters)
+
+
+def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, sampling: Sampling) -> Iterator[Score]:
+    """Yield the score of each measure, from query rows or from pairs of rows."""
+    if X.n_rows != Y.n_rows:
+        raise ValueError(f"{Y.name} must have as many rows as {X.name} ({X.n_rows}), got {Y.n_rows}")
+    batches = _Queries(X, Y, sampling)
+    for measure in measures:
+        start = time.perf_counter()
+        try:
+            with single_threaded_blas():
+                found = _estimate(measure, X, Y, batches, sampling)
+        except NotEstimable as reason:
+            yield missing_score(measure, str(reason))
+        except (ValueError, MemoryError):
+            raise
+        except Exception as error:  # One measure's failure must not stop the others.
+            yield missing_score(measure, failure(error))
+        else:
+            yield _score(measure, found, sampling, time.perf_counter() - start)
+
+
+def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, sampling: Sampling) -> _Estimate:
+    reason, plan = reason_against(measure), measure.sample
+    if reason or plan is None:
+        raise NotEstimable(reason)
+    return (
+        _of_queries(measure, plan, queries)
+        if isinstance(plan, SampledRows)
+        else _of_pairs(measure, plan, X, Y, sampling)
+    )
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """A value from a sample, its standard error, and a description of the sample."""
+
+    value: float
+    error: float
+    n_drawn: int
+    what: str
+    spread: float
+    """The possible distance of the exact value if all draws are equal; 0 if they differ."""
+
+
+def _score(measure: Measure, found: _Estimate, sampling: Sampling, seconds: float) -> Score:
+    half = max(float(t.ppf(0.5 + sampling.confidence / 2, found.n_drawn - 1)) * found.error, found.spread)
+    low, high = max(found.value - half, measure.bounds[0]), min(found.value + half, measure.bounds[1])
+    told = f"estimated from {found.what}: Monte Carlo standard error {found.error:.2g}, {sampling.confidence:.0%} "
+    told += f"interval {low:.4g} to {high:.4g}"
+    if sampling.error is not None and found.error > sampling.error:
+        told += f"; an error of {sampling.error:g} was not reached: pass pairs= with more than {_MOST_PAIRS:,}"
+    return replace(
+        make_score(measure, found.value, seconds, ""),
+        note=told,
+        sampling_error=found.error,
+        sampling_low=low,
+        sampling_high=high,
+    )
+
+
+class _Queries:
+    """Batches of query rows, each twice as large as the last, with their neighbours on both sides."""
+
+    def __init__(self, X: RowSource, Y: RowSource, sampling: Sampling) -> None:
+        self.sides, self.sampling, self.n = (X, Y), sampling, X.n_rows
+        self._made: dict[Any, tuple[QueryNeighbours, QueryNeighbours]] = {}
+        self._rows: list[Index] = []
+        self._rng = spawn(sampling.seed, 0)
+        self._order = self._rng.permutation(self.n) if self.n <= _IN_MEMORY else None
+
+    def views(self, options: Mapping[str, Any], batch: int) -> tuple[QueryNeighbours, QueryNeighbours]:
+        """Return both sides of a batch."""
+        chosen = {name: options[name] for name in ("k", "metric")}
+        key = batch, *sorted(chosen.items())
+        if key not in self._made:
+            first, second = (QueryNeighbours.of_queries(side, self._batch(batch), **chosen) for side in self.sides)
+            self._made[key] = first, second
+        return self._made[key]
+
+    def _batch(self, batch: int) -> Index:
+        while len(self._rows) <= batch:
+            drawn = sum(map(len, self._rows))
+            if self.sampling.error is None:
+                size = _QUERIES if self.sampling.queries is None else self.sampling.queries
+            else:
+                size = max(drawn, _FIRST_QUERIES if self.sampling.queries is None else self.sampling.queries)
+            self._rows.append(self._draw(drawn, min(size, self.n - drawn)))
+        return self._rows[batch]
+
+    def _draw(self, drawn: int, size: int) -> Index:
+        if self._order is not None:
+            return self._order[drawn : drawn + size]
+        known, found = np.concatenate([np.empty(0, dtype=np.intp), *self._rows]), np.empty(0, dtype=np.intp)
+        while len(found) < size:
+            fresh = np.setdiff1d(self._rng.integers(self.n, size=2 * size), known)
+            found = np.unique(np.concatenate([found, self._rng.permutation(fresh)[: size - len(found)]]))
+        return self._rng.permutation(found)
+
+
+def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
+    """Mean over query rows; more are drawn until the error is small enough."""
+    options, n, batches = dict(measure.view_key[1]), queries.n, list[Vector]()
+    while True:
+        batches.append(plan.terms(*queries.views(options, len(batches)), **measure.parameters))
+        terms = np.concatenate(batches)
+        q = len(terms)
+        deviation = float(terms.std(ddof=1))
+        error = deviation / sqrt(q) * sqrt(1 - q / n)
+        if q == n or queries.sampling.error is None or (error <= queries.sampling.error and deviation > 0):
+            break
+    what = f"{q:,} of {n:,} rows as queries, each compared with all rows"
+    # Where all terms are equal, others are rare: fewer than this share of the rows, or one would have been drawn.
+    rare = 1 - (1 - queries.sampling.confidence) ** (1 / q) if deviation == 0 and q < n else 0.0
+    return _Estimate(float(terms.mean()), error, q, what, rare)
+
+
+def _of_pairs(measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling) -> _Estimate:
+    """Estimate from random pairs or triples of rows; more are drawn until the error is small enough."""
+    n, rng = X.n_rows, spawn(sampling.seed, 1)
+    metric: Metric = plan.metric or measure.parameters["metric"]
+    every, each = comb(n, plan.size), comb(plan.size, 2)
+    size = sampling.pairs or (_default_pairs() if sampling.error is None else _FIRST_PAIRS)
+    while True:
+        size = min(-(-size // each), every) * each
+        tuples, share = _draw_tuples(n, size // each, plan.size, rng)
+        sides = [_distances(side, tuples, metric) for side in (X, Y)]
+        tolerances = tuple(ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in sides)
+        sample = PairSample(sides[0], sides[1], n, (tolerances[0], tolerances[1]))
+        value, influence = plan.estimate(sample, measure.parameters)
+        m = len(influence)
+        error = sqrt(max(0.0, 1 - share) * float(influence @ influence)) / m
+        goal = sampling.error
+        if goal is None or error <= goal or share == 1 or size >= _MOST_PAIRS:
+            break
+        # A tenth more than the error seems to take, so that it is hardly ever missed.
+        size = min(int(1.1 * size * (error / goal) ** 2) + each, max(_MOST_PAIRS, sampling.pairs or 0))
+    what = f"{m:,} of {every:,} {'pairs' if plan.size == 2 else 'triples'} of rows"
+    return _Estimate(value, error, m, what, 0.0)
+
+
+def _default_pairs() -> int:
+    return max(_FIRST_PAIRS // 2, min(_PAIRS, memory.memory_budget() // 256))
+
+
+def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tuple[Index, float]:
+    """Draw tuples of different rows; if none repeats, also return their share of all tuples."""
+    memory.require(32 * width * size, f"{size:,} tuples of rows", "request fewer pairs or a larger error")
+    if width == 2 and _DISTINCT * size > n_pairs(n):
+        return np.stack(distinct_pairs(n, size, rng), axis=1), size / n_pairs(n)
+    i, j = draw_pairs(n, size, rng)
+    if width == 2:
+        return np.stack([i, j], axis=1), 0.0
+    k = rng.integers(n - 2, size=size)
+    k += k >= np.minimum(i, j)
+    k += k >= np.maximum(i, j)
+    return np.stack([i, j, k], axis=1), 0.0
+
+
+def _distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
+    """Distances between the rows of each tuple, one column per pair."""
+    places = list(combinations(range(tuples.shape[1]), 2))
+    out = np.empty((len(tuples), len(places)))
+    held = max(_HELD, memory.memory_budget() // 64) if source.is_stored else _HELD
+    step = max(1, held // (tuples.shape[1] * source.n_features))
+
+    def fill(start: int) -> None:
+        some = slice(start, start + step)
+        numbers, at = np.unique(tuples[some], return_inverse=True)
+        rows = source.read(numbers)
+        unit = length_unit(rows) if metric == "euclidean" else 1.0
+        bad = find_undirected_rows(rows, metric)
+        if len(bad):
+            raise UndirectedRowsError(numbers[bad], metric)
+        rows = rows / unit if metric == "euclidean" else standard_rows(rows, metric)
+        at = at.reshape(-1, tuples.shape[1])
+        for column, (i, j) in enumerate(places):
+            out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)
+
+    work: Callable[[int], None] = fill
+    for _ in parallel(work, range(0, len(tuples), step), at_once=1 if source.is_stored else None):
+        pass
+    return out

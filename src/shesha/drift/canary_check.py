@@ -1,0 +1,154 @@
+"""One check of the same inputs: scores compared with unchanged encodings, and the rows that moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shesha.drift import rank_levels
+from shesha.drift.canary_reference import Reference
+from shesha.drift.drift_scores import drifts, half_samples, tiers
+from shesha.drift.noise_floor import Unchanged, check_same_rows, require_count, row_movement
+from shesha.drift.row_movement import class_means
+from shesha.inputs import split_names
+from shesha.inputs import validation as check
+from shesha.measures import Measure
+from shesha.results import DriftScore, Moved
+from shesha.support.types import Labels, Vector
+from shesha.views import Representation
+
+_ROWS_TOLD = 5
+_CLASSES_TOLD = 10
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Settings of a check."""
+
+    reference: Reference
+    measures: Sequence[Measure]
+    unchanged: Unchanged | None
+    level: float
+    tolerance: float
+    n_resamples: int
+    seed: int
+
+    @cached_property
+    def tiers(self) -> list[str]:
+        """The role of each measure."""
+        return tiers(self.measures)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Results of a check of some rows, before evidence is added up over checks."""
+
+    scores: tuple[DriftScore, ...]
+    rows: tuple[Moved, ...] = ()
+    classes: tuple[Moved, ...] = ()
+    reason: str = ""
+
+
+def run_check(current: Any, setting: Setting) -> Found:
+    """Compare rows with the reference; invalid values give a reason, different inputs an error."""
+    held = setting.reference.representation
+    values, names = split_names(current, "current")
+    array = check.raw_matrix(values, "current", min_rows=1)
+    require_count(len(array), held, "current")
+    broken = np.flatnonzero(~np.isfinite(np.asarray(array, dtype=np.float64)).all(axis=1))
+    if len(broken):
+        reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
+        return Found(tuple(_missing_scores(setting, reason)), reason=reason)
+    one = Representation.build(array, "current")
+    one.names = names
+    after = check_same_rows(one, held, "current")
+    values, reasons = drifts(setting.measures, held, after)
+    scores = (
+        _rank_among_unchanged(setting, values, reasons)
+        if setting.unchanged
+        else _test_tolerance(setting, after, values, reasons)
+    )
+    moved = row_movement(held, after)
+    return Found(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason)
+
+
+def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
+    limits = [rank_levels.threshold(null, setting.level) for null in _nulls(setting)]
+    told = zip(setting.measures, setting.tiers, limits, strict=True)
+    return [DriftScore(one.name, tier, np.nan, limit, np.nan, reason=reason) for one, tier, limit in told]
+
+
+def _nulls(setting: Setting) -> list[Vector]:
+    if setting.unchanged is None:
+        return [np.full(rank_levels.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+    return list(setting.unchanged.drifts.T)
+
+
+def _rank_among_unchanged(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
+    """Rank each drift among those of the re-encodings."""
+    found = []
+    for i, null in enumerate(_nulls(setting)):
+        value, limit = float(values[i]), rank_levels.threshold(null, setting.level)
+        usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
+        known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_levels.p_value(value, null))
+        found.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
+    return found
+
+
+def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
+    """Test for each drift whether it exceeds the tolerance, given sampling of rows."""
+    rng = np.random.default_rng(setting.seed)
+    draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
+    found = []
+    for i, measure in enumerate(setting.measures):
+        drawn = draws[measure.name]
+        drawn = drawn[np.isfinite(drawn)]
+        value, low, p = float(values[i]), np.nan, np.nan
+        if np.isfinite(value) and len(drawn):
+            around = value + drawn - drawn.mean()
+            # The k-th smallest, where k of K + 1 may lie at or below the tolerance.
+            low = -rank_levels.threshold(-around, setting.level)
+            p = rank_levels.p_value(-setting.tolerance, -around)
+        known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
+        found.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
+    return found
+
+
+def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
+    """Return the rows that moved most, compared with re-encodings."""
+    held, floor = setting.reference, _floor(setting.unchanged, "rows", len(moved))
+    order = np.argsort(-np.nan_to_num(moved - np.nan_to_num(floor), nan=-1.0), kind="stable")[:_ROWS_TOLD]
+    labels = [""] * len(moved) if held.codes is None else [held.classes[code] for code in held.codes]
+    known = (row for row in order.tolist() if moved[row] == moved[row])
+    return tuple(Moved(held.row_name(row), float(moved[row]), float(floor[row]), labels[row]) for row in known)
+
+
+def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
+    held = setting.reference
+    if held.codes is None or len(held.classes) < 2 or np.isnan(moved).all():
+        return ()
+    codes: Labels = held.codes
+    means = class_means(moved, codes, len(held.classes))
+    floor = _floor(setting.unchanged, "classes", len(means))
+    order = np.argsort(-means, kind="stable")[:_CLASSES_TOLD].tolist()
+    return tuple(Moved(held.classes[one], float(means[one]), float(floor[one])) for one in order)
+
+
+def _floor(unchanged: Unchanged | None, which: str, n: int) -> Vector:
+    return np.full(n, np.nan) if unchanged is None else np.asarray(getattr(unchanged, which))
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the circumstances in which two encodings differ.
+
+    Examples
+    --------
+    >>> differences({"batch size": "32", "model": "a"}, {"batch size": "8", "model": "a"})
+    ['batch size was 32 for the reference, is 8']
+    """
+    shared = [name for name in before if name in after and before[name] != after[name]]
+    return [f"{name} was {before[name]} for the reference, is {after[name]}" for name in shared]

@@ -1,0 +1,66 @@
+"""Test martingales on p-values: bets that change at a fixed rate, and mixtures of rates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.drift.input_stream import BETS
+from shesha.support.types import Matrix, Vector
+
+JUMPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""Rates of the composite jumper, from a bet that never changes to a new bet with each row."""
+
+
+def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matrix:
+    """Return log10 of the mean of simple jumpers with several rates, after each p-value of each stream.
+
+    A simple jumper bets 1 + e (p - 1/2) for several e, and moves a share of its capital to other bets with each
+    p-value. A small share suits a shift that lasts, a large one a shift that comes and goes; their mean needs no
+    choice. It is 1 on average for independent uniform p-values, so that it ever reaches 1 / alpha with probability
+    alpha at most (Ville), and the rate that bets nothing keeps it above 1 / 5.
+
+    Parameters
+    ----------
+    p_values : array of shape (n_streams, n_rows)
+    jumps : tuple of float
+        One rate is the simple jumper.
+
+    Returns
+    -------
+    array of shape (n_streams, n_rows)
+
+    References
+    ----------
+    Vovk, Petej, Nouretdinov, Ahlberg, Carlsson and Gammerman 2021, "Retrain or not retrain: conformal test martingales
+    for change-point detection" (the composite jumper).
+
+    Examples
+    --------
+    >>> composite_jumper(np.full((1, 100), 0.1)).round(1)[0, [9, 99]]
+    array([ 0.7, 13.6])
+    """
+    n_streams, n_rows = p_values.shape
+    rates = np.asarray(jumps)[:, None]
+    capital = np.full((n_streams, len(jumps), len(BETS)), 1 / (len(jumps) * len(BETS)))
+    found, level = np.empty((n_streams, n_rows)), np.zeros(n_streams)
+    for row in range(n_rows):
+        capital = (1 - rates) * capital + rates * capital.mean(axis=2, keepdims=True)
+        capital *= 1 + BETS * (p_values[:, row, None, None] - 0.5)
+        total = capital.sum(axis=(1, 2))
+        # Kept at a sum of 1, so that no stream leaves the range of numbers.
+        capital /= total[:, None, None]
+        level = level + np.log10(total)
+        found[:, row] = level
+    return found
+
+
+def first_alarm(log10_martingale: Vector, log10_threshold: float) -> int:
+    """Return the number of the first row that reaches the threshold, from 1; 0 if none does.
+
+    Examples
+    --------
+    >>> first_alarm(np.array([0.1, 1.2, 0.4]), 1.0), first_alarm(np.array([0.1]), 1.0)
+    (2, 0)
+    """
+    above = np.flatnonzero(log10_martingale >= log10_threshold - 1e-12)
+    return int(above[0]) + 1 if len(above) else 0

@@ -1,0 +1,221 @@
+"""Convert tables and arrays of other libraries to NumPy, without importing these libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shesha.inputs._row_names import NamedRows, Names
+from shesha.support.arrays import refuse_masked, shape_of
+from shesha.support.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Parted = tuple[Any, Names | None]
+
+
+def split_names(X: Any, name: str = "X") -> Parted:
+    """Return an array (or a sparse matrix) and the names of its rows; other objects are returned unchanged.
+
+    Raises
+    ------
+    TypeError
+        A table that is no matrix of numbers; the message names the column.
+    ValueError
+        A masked array with masked entries, whose mask any conversion would drop.
+    """
+    refuse_masked(X, name)
+    if isinstance(X, np.ndarray):
+        return X, None
+    if isinstance(X, NamedRows):
+        return X.values, X.known
+    for base in type(X).__mro__:
+        convert = _CONVERTERS.get((base.__module__.partition(".")[0], base.__name__))
+        if convert is not None:
+            return convert(X, name)
+    return X, None
+
+
+def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
+    names = Names.build(frame.index)
+    kinds = {str(column): _kind(values) for column, values in frame.items()}
+    lists = [column for column, kind in kinds.items() if kind == "lists"]
+    numeric = [column for column, kind in kinds.items() if kind == "numbers"]
+    if len(lists) == 1 and not numeric:
+        return _stack_lists(frame.iloc[:, list(kinds).index(lists[0])], f"column {lists[0]!r} of {name}"), names
+    if lists:
+        told = ", ".join(map(repr, lists[:3]))
+        rest = f" and numbers in {numeric[0]!r}" if numeric else ""
+        raise TypeError(
+            f"{name} must be one matrix, got lists in column {told}{rest}: pass one of them, {name}[{lists[0]!r}]"
+        )
+    for column, kind in kinds.items():
+        if kind != "numbers":
+            raise TypeError(
+                f"{name} must hold numbers only, got {kind} in column {column!r}: leave it out, or make it the names "
+                "of the rows with set_index"
+            )
+    return numbers(frame), names
+
+
+def _from_pandas_series(series: pd.Series[Any], name: str) -> Parted:
+    values = _stack_lists(series, name) if _kind(series) == "lists" else np.asarray(series)
+    return values, Names.build(series.index)
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    """Describe the content of a column in a word."""
+    if is_numeric(column) or column.dtype.kind == "c":
+        return "numbers"
+    if column.dtype.kind in "mM":
+        return "dates" if column.dtype.kind == "M" else "durations"
+    first = next(iter(column.dropna()), None) if column.dtype.kind == "O" else None
+    return "lists" if isinstance(first, list | tuple | np.ndarray) else "text"
+
+
+def _stack_lists(lists: Any, name: str) -> Array:
+    """Return lists of equal length as the rows of a matrix."""
+    rows = [None if one is None or shape_of(one) == () else np.asarray(one) for one in lists]
+    missing = next((at for at, row in enumerate(rows) if row is None), None)
+    if missing is not None:
+        raise ValueError(f"{name} must hold a list in every row, got none in row {missing}")
+    shapes = [row.shape for row in rows if row is not None]
+    odd = next((at for at, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if odd is not None:
+        raise ValueError(
+            f"{name} must hold lists of one length, got shape {shapes[odd]} in row {odd} and {shapes[0]} before"
+        )
+    stacked = np.stack(rows) if rows else np.empty((0, 0))  # type: ignore[arg-type]
+    # Lists of lists (an array column) come as arrays of arrays.
+    return stacked if stacked.dtype.kind != "O" else np.array(stacked.tolist())
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds real numbers, possibly with missing values."""
+    import pandas as pd
+
+    kind = column.dtype.kind
+    if kind == "O":
+        # Booleans with gaps, decimals and columns that are wholly missing come as objects.
+        return pd.api.types.infer_dtype(column, skipna=True) in {"boolean", "decimal", "empty"}
+    return kind in "fiub" and pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def numbers(frame: pd.DataFrame) -> Array:
+    """Return numeric columns as one matrix of their common type, missing values as NaN."""
+    dtypes = [column.dtype for _, column in frame.items()]
+    if not dtypes:
+        return np.empty((len(frame), 0))
+    native = [dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else np.dtype(float) for dtype in dtypes]
+    common = np.result_type(*native)
+    if native == dtypes:
+        return frame.to_numpy(dtype=common)
+    return frame.to_numpy(dtype=common, na_value=np.nan)
+
+
+def _from_polars(frame: Any, name: str) -> Parted:
+    if type(frame).__name__ == "LazyFrame":
+        raise TypeError(f"{name} must be a collected table, got a LazyFrame: pass {name}.collect()")
+    if type(frame).__name__ == "Series":
+        return (_stack_lists(frame.to_list(), name) if _is_nested(frame) else frame.to_numpy()), None
+    nested = [column for column in frame.columns if _is_nested(frame[column])]
+    numeric = [column for column in frame.columns if _is_polars_number(frame[column])]
+    if len(nested) == 1 and not numeric:
+        return _stack_lists(frame[nested[0]].to_list(), f"column {nested[0]!r} of {name}"), None
+    if nested:
+        raise TypeError(
+            f"{name} must be one matrix, got lists in column {nested[0]!r} beside others: pass {name}[{nested[0]!r}]"
+        )
+    if len(numeric) < len(frame.columns):
+        column = next(one for one in frame.columns if one not in numeric)
+        kind = str(frame[column].dtype)
+        raise TypeError(
+            f"{name} must hold numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}: "
+            f"leave it out, {name}.drop({column!r}), or make it the names of the rows with shesha.io.NamedRows"
+        )
+    columns = [_polars_numbers(frame[column]) for column in numeric]
+    return (np.column_stack(columns) if columns else np.empty((len(frame), 0))), None
+
+
+_POLARS_TEXT = ("String", "Utf8", "Categorical", "Enum")
+
+
+def _is_nested(series: Any) -> bool:
+    return type(series.dtype).__name__ in ("List", "Array")
+
+
+def _is_polars_number(series: Any) -> bool:
+    return bool(series.dtype.is_numeric()) or str(series.dtype) in ("Boolean", "Null")
+
+
+def _polars_numbers(series: Any) -> Array:
+    """Return a column, with NaN where values are missing."""
+    array: Array = series.to_numpy()
+    if array.dtype.kind != "O":
+        return array
+    return np.array([np.nan if one is None else float(one) for one in series.to_list()])
+
+
+def _from_arrow_table(table: Any, name: str) -> Parted:
+    found = table.to_pandas()
+    # The index that pandas left in the table's metadata comes back with it.
+    return _from_pandas_frame(found, name) if hasattr(found, "columns") else (_from_pandas_series(found, name)[0], None)
+
+
+def _from_arrow_array(array: Any, name: str) -> Parted:
+    found = array.to_numpy(zero_copy_only=False)
+    nested = found.dtype.kind == "O" and len(found) and isinstance(found[0], np.ndarray | list)
+    return (_stack_lists(found, name) if nested else found), None
+
+
+def _from_xarray(array: Any, name: str) -> Parted:
+    if not hasattr(array, "dims") or hasattr(array, "data_vars"):
+        known = ", ".join(map(str, getattr(array, "data_vars", ())))
+        raise TypeError(f"{name} must be one array, got a Dataset of {known or 'nothing'}: pass one of them")
+    index = array.indexes.get(array.dims[0]) if array.dims else None
+    return array.values, None if index is None else Names.build(index)
+
+
+def _from_pynapple(series: Any, name: str) -> Parted:
+    # Times of events are no names: sessions have others, and their trials are paired by position all the same.
+    return np.asarray(series.values), None
+
+
+def _from_anndata(data: Any, name: str) -> Parted:
+    if data.X is None:
+        known = ", ".join(map(repr, data.obsm)) or "none"
+        raise TypeError(
+            f"{name} must be AnnData with a data matrix X, got none: pass shesha.io.from_anndata({name}, obsm=...), "
+            f"one of {known}"
+        )
+    return load_backed(data.X), Names.build(data.obs_names)
+
+
+def load_backed(values: Any) -> Any:
+    """Read the elements that AnnData left in its file."""
+    if hasattr(values, "to_memory"):
+        return values.to_memory()
+    return values if hasattr(values, "toarray") or hasattr(values, "columns") else np.asarray(values)
+
+
+_CONVERTERS: Mapping[tuple[str, str], Callable[[Any, str], Parted]] = {
+    ("pandas", "DataFrame"): _from_pandas_frame,
+    ("pandas", "Series"): _from_pandas_series,
+    ("polars", "DataFrame"): _from_polars,
+    ("polars", "LazyFrame"): _from_polars,
+    ("polars", "Series"): _from_polars,
+    ("pyarrow", "Table"): _from_arrow_table,
+    ("pyarrow", "RecordBatch"): _from_arrow_table,
+    ("pyarrow", "ChunkedArray"): lambda array, name: _from_arrow_array(array.combine_chunks(), name),
+    ("pyarrow", "Array"): _from_arrow_array,
+    ("xarray", "DataArray"): _from_xarray,
+    ("xarray", "Dataset"): _from_xarray,
+    ("anndata", "AnnData"): _from_anndata,
+    ("pynapple", "Tsd"): _from_pynapple,
+    ("pynapple", "TsdFrame"): _from_pynapple,
+    ("pynapple", "TsdTensor"): _from_pynapple,
+}
+"""Converters by the library and name of a class."""

@@ -1,0 +1,210 @@
+"""Argsort of a vector by packed fixed-point keys and indices.
+
+Where the keys are coarser than the tolerance, the possible error is bounded; if the bound is too large, values whose
+keys are close are sorted themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shesha.kernels import native, radix_sort
+from shesha.kernels.numerical_precision import MAX_SPAN
+from shesha.kernels.packed_sort import sort_in_place
+from shesha.kernels.radix_sort import FixedPoint
+from shesha.kernels.threads import parallel
+from shesha.support.types import Index, Keys, Vector
+
+_KEY_BITS = 52
+"""A double in [1, 2) has 52 fraction bits: its bit pattern is the fixed-point key."""
+_MAX_ERROR = 5e-10
+"""Largest error in a rank correlation that keys coarser than the tolerance may cause."""
+_FEW_CLOSE = 0.25
+"""Share of the values whose keys are close, above which sorting all values takes less time."""
+_AT_ONCE = 1 << 18
+"""Number of entries that a thread packs or places at a time."""
+_BLOCK = 1 << 15
+"""Number of entries per block in cache; fixed, because sums are computed block by block."""
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The sorting order of a vector, with mean ranks for ties."""
+
+    order: Index
+    ranks: Vector | None
+    variance: float
+    """Sum of squared deviations of the ranks from their mean; 0 when all values tie."""
+
+
+def value_range(values: Vector) -> tuple[float, float]:
+    """Return the smallest and the largest value."""
+    return float(values.min()), float(values.max())
+
+
+def order_values(values: Vector, tolerance: float, keys: Keys) -> Ordering:
+    """Sort the values; `keys` is work memory of the same length and becomes the order."""
+    n = len(values)
+    spread = value_range(values)
+    if not spread[1] - spread[0] > tolerance:
+        return Ordering(np.arange(n), np.full(n, (n - 1) / 2), 0.0)
+    form = fixed_point(values, spread, tolerance)
+    if form is None:
+        return _exact_ordering(values, tolerance)
+    fine = _step(form, spread) <= tolerance
+    squares = (radix_sort.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=not fine)
+    if fine:
+        ties = _group_starts(keys >> np.uint64(form.index_bits), np.uint64(form.gap)) if squares > 0 else None
+        keys &= np.uint64((1 << form.index_bits) - 1)
+        return _ordering_with_ties(keys.view(np.intp), ties)
+    if may_stay(squares, form, spread, tolerance, n):
+        return _ordering_with_ties(keys.view(np.intp), None)
+    return _sort_close_values(values, form, tolerance, keys)
+
+
+def fixed_point(values: Vector, spread: tuple[float, float], tolerance: float) -> FixedPoint | None:
+    """Return the conversion of values to integers; None if it is impossible, or all values tie."""
+    low, high = spread
+    index_bits = max(1, (len(values) - 1).bit_length())
+    key_bits = min(_KEY_BITS, 64 - index_bits)
+    step = (high - low) * 2.0**-key_bits
+    # Denormal numbers cannot be scaled.
+    if not (high - low > tolerance and np.finfo(float).tiny < step < np.inf):
+        return None
+    # Well below one: the largest value must not round up to 2 and wrap around to the smallest key.
+    scale = (1 - 2.0**-50) / (high - low)
+    return FixedPoint(low, scale, key_bits, index_bits, max(1, int(np.ceil(tolerance / step))))
+
+
+def _step(form: FixedPoint, spread: tuple[float, float]) -> float:
+    """Difference of values whose keys differ by one."""
+    return (spread[1] - spread[0]) * 2.0**-form.key_bits
+
+
+def may_stay(squares: float, form: FixedPoint, spread: tuple[float, float], tolerance: float, n: int) -> bool:
+    """Whether linked positions may keep any order; in a run of t, each moves by at most t / 2."""
+    if squares == 0:
+        return True
+    return _step(form, spread) > tolerance and _is_negligible(squares, n)
+
+
+def _is_negligible(squares: float, n: int) -> bool:
+    """Whether runs of positions whose lengths have this sum of squares hardly change a rank correlation."""
+    return 3 * squares / float(n) ** 2 <= _MAX_ERROR
+
+
+def sort_keys(values: Vector, form: FixedPoint, keys: Keys, *, strip: bool) -> float:
+    """Fill `keys` with the sorted entries or their order; return the sum of squared lengths of linked runs."""
+    _pack(values, form, keys)
+    sort_in_place(keys, form.key_bits + form.index_bits)
+    squares = _squared_runs(_links(keys, np.uint64(form.index_bits), np.uint64(form.gap)))
+    if strip:
+        keys &= np.uint64((1 << form.index_bits) - 1)
+    return squares
+
+
+def block_bounds(stop: int, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the start and stop of each block."""
+    return ((at, min(at + _BLOCK, stop)) for at in range(start, stop, _BLOCK))
+
+
+def _pack(values: Vector, form: FixedPoint, keys: Keys) -> None:
+    def pack(first: int) -> None:
+        for start, stop in block_bounds(min(first + _AT_ONCE, len(values)), first):
+            block = values[start:stop] - form.low
+            block *= form.scale
+            block += 1.0
+            bits = block.view(np.uint64)
+            bits <<= np.uint64(12)
+            bits >>= np.uint64(64 - form.key_bits)
+            bits <<= np.uint64(form.index_bits)
+            np.bitwise_or(bits, np.arange(start, stop, dtype=np.uint64), out=keys[start:stop])
+
+    for _ in parallel(pack, range(0, len(values), _AT_ONCE)):
+        pass
+
+
+def _links(keys: Keys, shift: np.uint64, gap: np.uint64) -> Index:
+    """Return the sorted positions whose key is within the gap of the next one."""
+    found = [
+        start + np.flatnonzero(np.diff(keys[start : stop + 1] >> shift) <= gap)
+        for start, stop in block_bounds(len(keys))
+    ]
+    return np.concatenate(found)
+
+
+def _exact_ordering(values: Vector, tolerance: float) -> Ordering:
+    order = np.argsort(values)
+    ordered = values[order]
+    linked = bool((np.diff(ordered) <= tolerance).any())
+    return _ordering_with_ties(order, _group_starts(ordered, np.float64(tolerance)) if linked else None)
+
+
+def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys: Keys) -> Ordering:
+    """Sort by keys, then sort values with close keys; all others differ by more than the tolerance."""
+    (radix_sort.sort_keys if native.is_available() else sort_keys)(values, form, keys, strip=False)
+    links = _links(keys, np.uint64(form.index_bits), np.uint64(form.gap))
+    if len(links) > _FEW_CLOSE * len(values):
+        return _exact_ordering(values, tolerance)
+    keys &= np.uint64((1 << form.index_bits) - 1)
+    order = keys.view(np.intp)
+    is_close = np.zeros(len(values), dtype=bool)
+    is_close[links] = is_close[links + 1] = True
+    close = np.flatnonzero(is_close)
+    indices = order[close]
+    found = values[indices]
+    # Runs lie one after another: a stable sort of all their values sorts each of them.
+    by_value = np.argsort(found, kind="stable")
+    order[close], found = indices[by_value], found[by_value]
+    squares = _squared_runs(np.flatnonzero(np.diff(found) <= tolerance))
+    if _is_negligible(squares, len(values)):
+        return _ordering_with_ties(order, None)
+    return _ordering_with_ties(order, _spread_starts(close, _group_starts(found, np.float64(tolerance)), len(values)))
+
+
+def _spread_starts(positions: Index, starts: Index, n: int) -> Index:
+    """Starts of the groups of all n positions, given those of some positions; all others are single groups."""
+    is_start = np.ones(n, dtype=bool)
+    is_start[positions] = False
+    is_start[positions[starts[:-1]]] = True
+    return np.append(np.flatnonzero(is_start), n)
+
+
+def _group_starts(ordered: NDArray[np.uint64] | Vector, gap: np.uint64 | np.float64) -> Index:
+    linked = np.diff(ordered) <= gap
+    starts = np.flatnonzero(np.concatenate(([True], ~linked)))
+    ends = np.append(starts[1:], len(ordered)) - 1
+    chained = ordered[ends] - ordered[starts] > MAX_SPAN * gap
+    if chained.any():
+        # Dense data: fall back to a fixed grid, whose cells cannot grow.
+        cell = ordered // gap
+        linked &= ~np.repeat(chained, ends - starts + 1)[1:] | (cell[1:] == cell[:-1])
+        starts = np.flatnonzero(np.concatenate(([True], ~linked)))
+    return np.append(starts, len(ordered))
+
+
+def _squared_runs(links: Index) -> float:
+    """Sum of squared lengths of the runs of linked positions."""
+    first = np.flatnonzero(np.diff(links, prepend=-2) != 1)
+    sizes = np.diff(np.append(first, len(links))).astype(np.float64) + 1
+    return float(np.sum(sizes**2))
+
+
+def _ordering_with_ties(order: Index, ties: Index | None) -> Ordering:
+    variance = rank_variance(len(order))
+    if ties is None:
+        return Ordering(order, None, variance)
+    sizes = np.diff(ties)
+    ranks = np.repeat(ties[:-1] + (sizes - 1) / 2, sizes)
+    tied = sizes[sizes > 1].astype(np.float64)
+    # All tied: exactly zero, whatever the rounding of the two terms.
+    return Ordering(order, ranks, variance - float(np.sum(tied**3 - tied)) / 12 if len(sizes) > 1 else 0.0)
+
+
+def rank_variance(n: int) -> float:
+    """Sum of squared deviations of n ranks without ties."""
+    return (float(n) ** 3 - n) / 12

@@ -1,0 +1,94 @@
+"""The participation ratio, corrected for rows or columns that are a sample of more (arXiv 2509.26560).
+
+With k_i the squared length of centred row i, T the sum of all k_i, Q the sum of their squares and F the squared
+Frobenius norm of the Gram matrix, the averages over four different rows (U-statistics) that estimate tr(C)^2 and
+tr(C^2) without bias, C the covariance of the population, are up to one common factor
+
+    (n^2 - 3 n + 1) T^2 - n (n - 1) Q + 2 F    and    (n - 1) (n - 2) F - n (n - 1) Q + T^2.
+
+Of one column both are the same; for columns that are a sample, the sums over single columns are taken from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.spectrum import ENTRIES, Sliced
+from shesha.support.types import Matrix, Vector
+
+Sample = Literal["rows", "columns", "both"]
+SAMPLES: tuple[str, ...] = get_args(Sample)
+FEWEST_ROWS = 4
+"""Smallest number of rows, because averages run over four different rows."""
+_ROUNDING = 1e-11
+"""Share of its largest term below which a denominator is a rounding error."""
+
+
+@dataclass(frozen=True)
+class FourthMoments:
+    """Sums over centred entries, in units of the squared sum of squares; zeros if all rows are equal."""
+
+    n_rows: int
+    rows: float
+    """Sum of the fourth powers of the lengths of rows."""
+    columns: float
+    """Sum of the fourth powers of the lengths of columns."""
+    entries: float
+    """Sum of the fourth powers of all entries."""
+
+
+def fourth_moments(X: Sliced) -> FourthMoments:
+    """Compute the sums of the correction, in three passes over blocks of rows."""
+    n, d = X.shape
+    total = rows = entries = 0.0
+    columns = np.zeros(d)
+    for block in _centred_blocks(X):
+        squares = block**2
+        lengths = squares.sum(axis=1)
+        total += float(lengths.sum())
+        rows += float((lengths**2).sum())
+        columns += squares.sum(axis=0)
+        entries += float((squares**2).sum())
+    unit = total**2 or 1.0
+    return FourthMoments(n, rows / unit, float((columns**2).sum()) / unit, entries / unit)
+
+
+def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
+    """Blocks of centred rows, the largest entries near 1."""
+    n, d = X.shape
+    step = max(1, ENTRIES // d)
+
+    def blocks() -> Iterator[Matrix]:
+        return (np.asarray(X[start : start + step], dtype=np.float64) for start in range(0, n, step))
+
+    # A power of two: dividing by it rounds nothing, however far the features are from zero.
+    largest = max(length_unit(block) for block in blocks())
+    # Equal rows become exact zeros, which the mean's rounding would miss.
+    origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
+    mean, spread = np.zeros(d), 0.0
+    for block in blocks():
+        moved = block / largest - origin
+        mean += moved.sum(axis=0) / n
+        spread = max(spread, float(np.abs(moved).max()))
+    for block in blocks():
+        yield (block / largest - origin - mean) / (spread or 1.0)
+
+
+def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:
+    """tr(C)^2 / tr(C^2) from unbiased estimates of both; NaN if the second estimate is not positive."""
+    n, squared = moments.n_rows, float((variances**2).sum())
+    if sample == "columns":
+        above, below, largest = 1.0 - moments.columns, squared - moments.columns, squared
+    else:
+        above = (n * n - 3 * n + 1) - n * (n - 1) * moments.rows + 2 * squared
+        below = (n - 1) * (n - 2) * squared - n * (n - 1) * moments.rows + 1
+        largest = n * n * squared
+        if sample == "both":
+            alone = (n * n - 3 * n + 3) * moments.columns - n * (n - 1) * moments.entries
+            above, below = above - alone, below - alone
+    return above / below if below > _ROUNDING * largest and n >= FEWEST_ROWS else float("nan")

@@ -1,0 +1,213 @@
+"""Kernels for arrays on a device, written with the array API standard.
+
+Each stands for the kernel of the same name that works on NumPy's arrays in blocks and threads. Nothing is scattered and
+nothing added up in an order of its own: a device gives the same number every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.condensed_pairs import condensed_index, upper
+from shesha.kernels.numerical_precision import CLOSE, MAX_SPAN
+from shesha.support.arrays import free_memory, like_array, namespace, squared_lengths, take_rows, to_host
+from shesha.support.memory import MemoryBudgetError, readable
+from shesha.support.types import Index, Matrix
+
+_PANEL = 2048
+"""Rows whose distances are computed together."""
+_GATHERED = 1 << 26
+"""Number of values that are gathered at once."""
+_HELD = 1 << 28
+"""Maximum number of values of whole matrices in memory for relabelling."""
+_TOGETHER = 32
+"""Number of permutations whose results are fetched together."""
+
+
+def condensed_distances(rows: Any, metric: str, *, squared: bool = False) -> Any:
+    """Distances of all pairs i < j of standard rows, in the order of SciPy's condensed form."""
+    xp = namespace(rows)
+    _require_pairs(rows)
+    out = xp.concat([_upper(rows, metric, start) for start in range(0, rows.shape[0], _PANEL)])
+    return xp.sqrt(out) if metric == "euclidean" and not squared else out
+
+
+def _upper(rows: Any, metric: str, start: int) -> Any:
+    """(Squared) distances of the panel's rows to all later rows."""
+    xp, later = namespace(rows), rows[start:, :]
+    products = later[: min(_PANEL, later.shape[0]), :] @ later.T
+    i, j = upper(later.shape[0], rows, first=products.shape[0])
+    products = take_rows(xp.reshape(products, (-1,)), i * later.shape[0] + j)
+    if metric != "euclidean":
+        return xp.clip(1.0 - products, 0.0, 2.0)
+    lengths = squared_lengths(later)
+    scale = take_rows(lengths, i) + take_rows(lengths, j)
+    found = scale - 2.0 * products
+    close = found <= CLOSE * scale
+    if not bool(xp.any(close)):
+        return found
+    exact = squared_differences(later, i[close], j[close])
+    place = xp.clip(xp.cumulative_sum(xp.astype(close, xp.int64)) - 1, 0, None)
+    return xp.where(close, take_rows(exact, place), found)
+
+
+def _require_pairs(rows: Any) -> None:
+    """Refuse pairs that would not fit on the device, before its library runs out of memory."""
+    n, free = rows.shape[0], free_memory(rows)
+    # Each pair is a number, beside its place and a copy.
+    need = 24 * (n * (n - 1) // 2)
+    if free is not None and need > free:
+        raise MemoryBudgetError(
+            f"the {n * (n - 1) // 2:,} pairs of {n:,} rows must fit the {readable(free)} that are free on "
+            f"{rows.device}, got a need of {readable(need)}: pass fewer rows, or an array in the host's memory"
+        )
+
+
+def inner_products(rows: Any) -> tuple[Any, Any]:
+    """Inner products of all pairs i < j of rows, and of each row with itself."""
+    n = rows.shape[0]
+    _require_pairs(rows)
+    i, j = upper(n, rows)
+    return take_rows(namespace(rows).reshape(rows @ rows.T, (-1,)), i * n + j), squared_lengths(rows)
+
+
+def squared_differences(rows: Any, i: Any, j: Any) -> Any:
+    """Squared Euclidean distance of each pair of rows."""
+    n, step = i.shape[0], max(1, _GATHERED // rows.shape[1])
+    stretches = [slice(at, min(at + step, n)) for at in range(0, n, step)]
+    return namespace(rows).concat(
+        [squared_lengths(take_rows(rows, i[some]) - take_rows(rows, j[some])) for some in stretches]
+    )
+
+
+def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
+    """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
+    i, j = upper(len(rows), triangle)
+    chosen = like_array(rows, triangle)
+    return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))
+
+
+def square(triangle: Any, n: int) -> Any:
+    """Return the whole symmetric matrix with zero diagonal."""
+    xp = namespace(triangle)
+    i = xp.arange(n, device=triangle.device)[:, None]
+    off = i != i.T
+    at = xp.where(off, condensed_index(i, i.T, n), xp.zeros_like(i))
+    whole = xp.reshape(take_rows(triangle, xp.reshape(at, (-1,))), (n, n))
+    return xp.where(off, whole, xp.zeros_like(whole))
+
+
+def row_sums(triangle: Any, n: int) -> Any:
+    """Sum of each row of the symmetric matrix without the diagonal."""
+    return namespace(triangle).sum(square(triangle, n), axis=1)
+
+
+def subtract_margins(triangle: Any, margins: Any) -> None:
+    """Subtract margins[i] + margins[j] from entry (i, j), in place."""
+    i, j = upper(margins.shape[0], triangle)
+    triangle -= take_rows(margins, i) + take_rows(margins, j)
+
+
+def inner(a: Any, b: Any) -> float:
+    """Sum of products of corresponding entries."""
+    return float(namespace(a).sum(a * b))
+
+
+def gaussian(squared: Any, scale: float) -> Any:
+    """exp(-squared / (2 scale))."""
+    return namespace(squared).exp(squared / (-2.0 * scale))
+
+
+def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
+    """Centred ranks of unit length, with mean ranks for ties; all NaN if the values are equal."""
+    xp, n = namespace(values), values.shape[0]
+    order = xp.argsort(values)
+    ordered = take_rows(values, order)
+    if not float(ordered[-1] - ordered[0]) > tolerance:
+        return xp.full_like(values, float("nan"))
+    starts, group = _groups(ordered, tolerance)
+    if starts.shape[0] == 1:
+        return xp.full_like(values, float("nan"))
+    # Of each group the mean of its first and last rank, from 0.
+    stops = xp.concat([starts[1:], like_array(np.array([n]), starts)])
+    mean = xp.astype(starts + stops - 1, xp.float64) / 2
+    centred = take_rows(mean, group) - (n - 1) / 2
+    scaled = centred / xp.sqrt(xp.sum(centred * centred))
+    # The inverse of the order, without scattering.
+    return take_rows(scaled, xp.argsort(order))
+
+
+def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
+    """Start of each group of near-ties, and the group of each sorted value."""
+    xp = namespace(ordered)
+    linked = ordered[1:] - ordered[:-1] <= tolerance
+    starts, group = _cut(linked)
+    ends = xp.concat([starts[1:], like_array(np.array([ordered.shape[0]]), starts)]) - 1
+    chained = take_rows(ordered, ends) - take_rows(ordered, starts) > MAX_SPAN * tolerance
+    if bool(xp.any(chained)):
+        # Dense data: fall back to a fixed grid, whose cells cannot grow.
+        cell = xp.floor(ordered / tolerance) if tolerance > 0 else ordered
+        linked = linked & (~take_rows(chained, group)[1:] | (cell[1:] == cell[:-1]))
+        starts, group = _cut(linked)
+    return starts, group
+
+
+def _cut(linked: Any) -> tuple[Any, Any]:
+    xp = namespace(linked)
+    fresh = xp.concat([xp.ones_like(linked[:1]), ~linked])
+    return xp.nonzero(fresh)[0], xp.cumulative_sum(xp.astype(fresh, xp.int64)) - 1
+
+
+def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, orders: Sequence[Index]) -> Iterator[Matrix]:
+    """For each permutation, yield the inner products of all first with all relabelled second matrices: (first, second).
+
+    Whole matrices are relabelled, rows before columns: twice the numbers, but read in stretches, and no index of pairs.
+    """
+    xp = namespace(first[0])
+    left = xp.reshape(xp.stack([square(one, n) for one in first]), (-1, n * n)) / 2.0
+    moved = like_array(np.stack(orders), left)
+    step = max(1, _HELD // (n * n))
+    parts = [_permuted_columns(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
+    for found in zip(*parts, strict=True):
+        yield np.concatenate(found, axis=1)
+
+
+def _permuted_columns(left: Any, second: Sequence[Any], moved: Any, n: int) -> Iterator[Matrix]:
+    """Yield the columns of some second matrices; the host waits for the device once per many permutations."""
+    xp = namespace(left)
+    right = xp.stack([square(one, n) for one in second])
+    for start in range(0, moved.shape[0], _TOGETHER):
+        found = []
+        for at in range(start, min(start + _TOGETHER, moved.shape[0])):
+            order = moved[at, :]
+            whole = xp.take(xp.take(right, order, axis=1), order, axis=2)
+            found.append(left @ xp.reshape(whole, (-1, n * n)).T)
+        yield from to_host(xp.stack(found))
+
+
+def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index) -> Matrix:
+    """Squared distances of some rows to the candidates of each, of shape (m, width)."""
+    return squared_distances_between(rows, chosen[:, None], candidates)
+
+
+def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
+    """Squared distances between each row and the others in its line, of shape (m, width)."""
+    own = np.broadcast_to(own, others.shape).ravel()
+    found = squared_differences(rows, like_array(own, rows), like_array(others.ravel(), rows))
+    return np.reshape(to_host(found), others.shape)
+
+
+def products_with_lists(rows: Any, lists: Index) -> Matrix:
+    """Inner product of each row with each of the rows that its line names, shape (n, k)."""
+    n, k = lists.shape
+    step = max(1, _GATHERED // (k * rows.shape[1]))
+    out = np.empty(lists.shape)
+    for start in range(0, n, step):
+        some = lists[start : start + step]
+        own = take_rows(rows, np.repeat(np.arange(start, start + len(some)), k))
+        found = namespace(rows).sum(own * take_rows(rows, some.ravel()), axis=1)
+        out[start : start + step] = to_host(found).reshape(some.shape)
+    return out

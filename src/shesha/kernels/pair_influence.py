@@ -1,0 +1,84 @@
+"""The influence of each pair of rows on a rank correlation, and the resulting standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shesha.kernels import ranks
+from shesha.kernels.argsort import order_values
+from shesha.kernels.packed_sort import repeated_places
+from shesha.support.types import Index, Vector
+
+
+def spearman_influence(a: Vector, b: Vector, tolerance: tuple[float, float]) -> tuple[float, Vector]:
+    """Rank correlation and the influence of each entry on it; the vectors are overwritten.
+
+    With u, v the ranks scaled to (0, 1): 12 [(u - 1/2)(v - 1/2) + A(u) + B(v)] - 3 rho, where A(u) is the
+    mean of (v' - 1/2) over entries with u' >= u and B the same with roles changed. Ties, where there are
+    any, are broken as they fall: they are rare among distances of distinct rows.
+    """
+    n = len(a)
+    first = order_values(a, tolerance[0], np.empty(n, dtype=np.uint64))
+    if first.variance == 0:
+        return float("nan"), a
+    np.take(b, first.order, out=a, mode="clip")
+    second = order_values(a, tolerance[1], b.view(np.uint64))
+    if second.variance == 0:
+        return float("nan"), a
+    rho = ranks.correlation(first, second)
+    u = (np.arange(n) + (0.5 - n / 2)) / n
+    v, by_second, total = a, np.take(u, second.order), np.empty(n)
+    v[second.order] = u
+    _write_means_above(v, out=total)
+    v *= u
+    total += v
+    _write_means_above(by_second, out=by_second)
+    v[second.order] = by_second
+    total += v
+    total *= 12
+    total -= 3 * rho
+    v[first.order] = total
+    return rho, v
+
+
+def _write_means_above(values: Vector, out: Vector) -> None:
+    np.cumsum(values[::-1], out=out[::-1])
+    out /= len(values)
+
+
+def standard_errors(
+    influence: Vector, i: Index, j: Index, drawn: Index | None = None, share: float = 0.0
+) -> tuple[float, float]:
+    """Standard errors of the mean from the sampling of pairs, and from the sampling of pairs and rows.
+
+    The first treats the pairs as independent draws from all pairs of these rows; `drawn` numbers the draws where one
+    was scored several times, and `share` is that of all pairs where none was drawn twice. The second adds the
+    products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups, from 0 on, may
+    stand in place of row numbers: then it is for the sampling of groups.
+    """
+    own = (1 - share) * _sum_of_squares(influence, drawn)
+    size = int(max(i.max(initial=0), j.max(initial=0))) + 1
+    if size > 2 * len(i):
+        # Sums for rows that no pair has would only take memory.
+        codes = np.unique(np.concatenate([i, j]), return_inverse=True)[1]
+        i, j, size = codes[: len(i)], codes[len(i) :], 2 * len(i)
+    between = i != j
+    # A pair within a group belongs to it once.
+    per_row = np.bincount(i, weights=influence, minlength=size)
+    per_row += np.bincount(j[between], weights=influence[between], minlength=size)
+    low, high = (end(i[between], j[between]).astype(np.int64) for end in (np.minimum, np.maximum))
+    # Products of pairs that share both ends were counted for either.
+    shared = float((per_row**2).sum()) - _sum_of_squares(influence[between], low * size + high)
+    return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)
+
+
+def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
+    """Sum of the squares of the sums of values of one number; of all values where there are no numbers."""
+    found = float((values**2).sum())
+    places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
+    if len(places):
+        assert numbers is not None
+        several = values[places]
+        sums = np.bincount(np.unique(numbers[places], return_inverse=True)[1], weights=several)
+        found += float((sums**2).sum()) - float((several**2).sum())
+    return found

@@ -1,0 +1,84 @@
+"""One pass over all rows of a source, with interruption and resumption."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.moments.accumulator import Accumulator
+from shesha.moments.batch_checks import check_batch
+from shesha.moments.dask_arrays import sum_dask
+from shesha.moments.moments import Moments
+from shesha.moments.panel_sums import all_pairs
+from shesha.moments.row_sources import describe_source, open_side, stream, stretches
+
+_SAVE_EVERY = 60.0
+"""Seconds between two writes of the state of a long pass."""
+State = str | os.PathLike[str] | None
+
+
+def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+    """Sum over the rows of arrays and files, in stretches."""
+    sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
+    check_batch([side[:0] for side in sides], fresh.names, None)
+    first, second = sides[0].shape[0], sides[1].shape[0]
+    if first != second:
+        names = fresh.names
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
+    source = describe_source(sides)
+    found = _resume(fresh, state, source)
+    return _count(found, stretches(sides, len(found)), state, source)
+
+
+def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
+    """Sum over the batches of a loader or a generator."""
+    if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
+        kind = type(batches).__name__
+        raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
+    found = _resume(fresh, state, [])
+    found = _count(found, stream(batches, len(found)), state, [])
+    if not len(found):
+        raise ValueError("batches must hold at least one row, got an empty stream")
+    return found
+
+
+def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+    """Sum over the rows of Dask arrays on their workers."""
+    if state is not None:
+        raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
+    pairs = all_pairs(len(sources))
+    parts = sum_dask(sources, fresh.names, pairs)
+    fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
+    fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
+    return fresh
+
+
+def _resume(fresh: Moments, state: State, source: list[Any]) -> Moments:
+    if state is None or not Path(state).exists():
+        return fresh
+    found, header = Moments.load_with_header(state)
+    if header.get("source") != source or found.names != fresh.names:
+        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
+    return found
+
+
+def _count(found: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
+    last = time.monotonic()
+    try:
+        for sides in batches:
+            found.add_unchecked(check_batch(sides, found.names, found.widths or None))
+            if state is not None and time.monotonic() - last > _SAVE_EVERY:
+                found.save_with_source(state, source)
+                last = time.monotonic()
+    except KeyboardInterrupt:
+        if state is not None and len(found):
+            found.save_with_source(state, source)
+        raise
+    if state is not None and len(found):
+        found.save_with_source(state, source)
+    return found

@@ -1,0 +1,135 @@
+"""Sums over panels of rows, sized for the processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.numerical_precision import length_unit
+from shesha.moments.sums import SideSums, Sums, shift_means
+from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
+from shesha.support.types import Array, Matrix, Vector
+
+_ENTRIES = 1 << 21
+"""Number of values in a panel: 16 MB in double precision."""
+_PILOT_ROWS = 32
+"""Rows whose mean is subtracted before products, close enough to the panel's mean to lose no precision."""
+_SAFE = 2.0**400
+"""Squared lengths above this, or below its inverse, are computed in another unit."""
+Pairs = Collection[tuple[int, int]]
+
+
+def panel_rows(widths: Sequence[int]) -> int:
+    """Return the number of rows of a panel: a power of two, large enough that adding to the sums costs little."""
+    width = sum(widths) + len(widths)
+    rows = max(_ENTRIES // width, width // 2, 64)
+    return 1 << (int(rows).bit_length() - 1)
+
+
+def all_pairs(n_sides: int) -> list[tuple[int, int]]:
+    """All pairs of a side with itself or a later one."""
+    return list(combinations(range(n_sides), 2))
+
+
+def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
+    """Sums over some rows of equally long matrices: NumPy, sparse, or on a device, which then computes the products.
+
+    Raises
+    ------
+    ValueError
+        If an entry is NaN or infinite.
+    """
+    panels = [Panel.build(side) for side in sides]
+    cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
+    return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Rows minus a pilot row, with squared lengths as a last column, both approximately centred."""
+
+    z: Any
+    pilot: Vector
+    unit: float
+    mean: Vector
+    """Of z."""
+
+    @classmethod
+    def build(cls, side: Any) -> Panel:
+        """Prepare some rows of one representation."""
+        rows = _as_array(side)
+        z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
+        ones = like_array(np.ones(z.shape[0]), z)
+        return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
+
+    def products(self, other: Panel) -> Matrix:
+        """Products of z with that of another side, both about the mean of the panel."""
+        found = to_host(self.z.T @ other.z)
+        found -= (self.z.shape[0] * self.mean)[:, np.newaxis] * other.mean
+        # From the pilot row to the mean row.
+        shift_means(found, -self.mean[:-1], -other.mean[:-1])
+        return found
+
+    def sums(self) -> SideSums:
+        """Sums of this side alone."""
+        return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
+
+
+def _as_array(side: Any) -> Any:
+    if hasattr(side, "toarray"):
+        return side.toarray()
+    return side if stays(side) else to_host(side)
+
+
+def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
+    pilot = _pilot_row(rows)
+    z = np.empty((rows.shape[0], rows.shape[1] + 1))
+    moved = z[:, :-1]
+    # Integers and single precision become doubles here, before anything is subtracted.
+    np.subtract(rows, pilot, out=moved, dtype=np.float64)
+    lengths = np.einsum("ij,ij->i", moved, moved)
+    unit = 1.0
+    if not _is_safe(lengths):
+        _require_finite(rows)
+        unit = length_unit(moved)
+        moved /= unit
+        lengths = np.einsum("ij,ij->i", moved, moved)
+    z[:, -1] = lengths - lengths.mean()
+    return z, pilot, unit
+
+
+def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
+    xp = namespace(rows)
+    pilot = _pilot_row(to_host(rows[:: max(1, rows.shape[0] // _PILOT_ROWS), :]))
+    moved = rows - like_array(pilot, rows)
+    lengths = squared_lengths(moved)
+    unit = 1.0
+    if not _is_safe(to_host(lengths)):
+        _require_finite(to_host(rows))
+        unit = length_unit(moved)
+        moved = moved / unit
+        lengths = squared_lengths(moved)
+    lengths = lengths - xp.mean(lengths)
+    return xp.concat([moved, xp.reshape(lengths, (-1, 1))], axis=1), pilot, unit
+
+
+def _pilot_row(rows: Array) -> Vector:
+    chosen = rows[:: max(1, rows.shape[0] // _PILOT_ROWS)].astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Moved to the first row before they are added, equal rows have exactly their value as mean.
+        return np.asarray(chosen[0] + (chosen - chosen[0]).mean(axis=0))
+
+
+def _is_safe(lengths: Vector) -> bool:
+    """Return whether squares of the squared lengths stay within the range of doubles."""
+    top = float(lengths.max())
+    return top == 0 or 1 / _SAFE < top < _SAFE
+
+
+def _require_finite(rows: Array) -> None:
+    if not np.isfinite(rows).all():
+        raise ValueError("rows must be finite, got NaN or infinity")

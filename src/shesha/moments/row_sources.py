@@ -1,0 +1,69 @@
+"""Sources of rows: arrays, files beyond memory, and streams of batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shesha.io import open_matrix
+from shesha.moments.batch_checks import batch_sides
+from shesha.moments.read_ahead import read_ahead, stretch_rows
+from shesha.support.arrays import stays, to_host
+from shesha.support.progress import track
+
+
+def is_dask(side: Any) -> bool:
+    """Return whether a side is a Dask array."""
+    return hasattr(side, "__dask_graph__") and hasattr(side, "to_delayed")
+
+
+def open_side(side: Any, name: str) -> Any:
+    """Return an object whose rows can be sliced: an opened file, or the array itself."""
+    if isinstance(side, str | os.PathLike):
+        return open_matrix(side)
+    if hasattr(side, "tocsr"):
+        return side.tocsr()
+    if stays(side) or (hasattr(side, "shape") and hasattr(side, "dtype") and len(side.shape) == 2):
+        return side
+    found = to_host(side, name)
+    if found.ndim != 2:
+        raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {found.shape}")
+    return found
+
+
+def stretches(sides: Sequence[Any], start: int) -> Iterator[list[Any]]:
+    """Yield some rows of all sides at a time, from a row on; the next ones are read meanwhile."""
+    starts = range(start, int(sides[0].shape[0]), stretch_rows(sides))
+    yield from track(read_ahead(sides, starts), len(starts), "stretches of rows")
+
+
+def stream(batches: Iterable[Any], n_skipped: int) -> Iterator[list[Any]]:
+    """Yield the batches of a stream, without the rows that were already counted."""
+    for batch in batches:
+        sides = batch_sides(batch)
+        if n_skipped:
+            n = len(sides[0])
+            sides, n_skipped = [side[n_skipped:] for side in sides], max(0, n_skipped - n)
+            if not len(sides[0]):
+                continue
+        yield sides
+
+
+def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
+    """Identify data by shapes, types, files and their times, so that a state is never resumed with other data."""
+    return [] if sides is None else [_describe_side(side) for side in sides]
+
+
+def _describe_side(side: Any) -> list[Any]:
+    found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
+    file = getattr(side, "filename", None)
+    if isinstance(file, str | os.PathLike) and Path(file).exists():
+        known = Path(file).stat()
+        found += [str(file), known.st_size, known.st_mtime_ns]
+    elif isinstance(side, np.ndarray) and side.size:
+        found.append([float(side[0].sum()), float(side[-1].sum())])
+    return found

@@ -1,0 +1,201 @@
+"""Views of representations from sums over their rows, for linear measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from shesha.kernels.corrected_participation import FourthMoments
+from shesha.moments.summed_basis import NEEDS_ROWS, SummedBasis
+from shesha.moments.sums import SideSums, Sums
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, Variances, View
+
+_DEGENERATE = 1e-14
+"""A squared norm below this share of its parts is a rounding error."""
+
+
+class SummedRepresentation(Representation):
+    """One side of sums over rows, with the views for which sums suffice."""
+
+    def __init__(self, sums: Sums, index: int, precision: float) -> None:
+        super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)
+        self.sums, self.index = sums, index
+
+    @property
+    def side(self) -> SideSums:
+        """Return the sums of this representation alone."""
+        return self.sums.sides[self.index]
+
+    @property
+    def rows(self) -> Matrix:
+        """Return None, because there are no rows."""
+        raise NotEstimable(NEEDS_ROWS)
+
+    def view(self, kind: type[Any], **options: Any) -> Any:
+        """Return the view, computed from the sums.
+
+        Raises
+        ------
+        NotEstimable
+            If it needs the rows.
+        """
+        build = _BUILDERS.get(kind)
+        if build is None:
+            raise NotEstimable(NEEDS_ROWS)
+        return self.cached((kind, *sorted(options.items())), lambda: build(self, **options))
+
+
+class SummedGram(Gram):
+    """The centred linear kernel matrix of unit norm, known only through inner products."""
+
+    def __init__(self, source: SummedRepresentation, unbiased: bool) -> None:
+        self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
+        self._set(sums=source.sums, index=source.index, traces=source.side.squared_norm)
+        self._set(norm=1.0)
+        squared = self._raw_inner(self)
+        if squared <= _DEGENERATE * source.side.squared_norm**2:
+            raise NotEstimable(
+                "without its diagonal the kernel matrix does not vary beyond rounding"
+                if unbiased and source.side.squared_norm > 0
+                else "all rows are equal"
+            )
+        self._set(norm=sqrt(squared))
+
+    sums: Sums
+    index: int
+    traces: float
+    norm: float
+
+    def _set(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    @classmethod
+    def from_sums(
+        cls, source: SummedRepresentation, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
+    ) -> SummedGram:
+        """Build the view, if the kernel is linear."""
+        if kernel != "linear" or sampled:
+            raise NotEstimable(NEEDS_ROWS)
+        if unbiased and source.n_rows < 4:
+            raise NotEstimable(f"the unbiased estimator needs at least 4 rows, got {source.n_rows}")
+        return cls(source, unbiased)
+
+    def inner(self, other: Gram) -> float:
+        """Inner product with another view of the same rows: 1 for equal views."""
+        assert isinstance(other, SummedGram)
+        return self._raw_inner(other) / (self.norm * other.norm)
+
+    def mean_inner(self, other: Gram) -> float:
+        """Mean of the inner product over all permutations of the rows; 0 if unbiased."""
+        assert isinstance(other, SummedGram)
+        return 0.0 if self.unbiased else self.traces * other.traces / ((self.n_rows - 1) * self.norm * other.norm)
+
+    def _raw_inner(self, other: SummedGram) -> float:
+        block, n = self.sums.cross_products(self.index, other.index), self.n_rows
+        found = float((block[:-1, :-1] ** 2).sum())
+        if not self.unbiased:
+            return found
+        # Song et al. 2012, eq. 5, as for Gram matrices; the last entry is centred.
+        diagonals = float(block[-1, -1]) + self.traces * other.traces / n
+        return found - n / (n - 2) * diagonals + self.traces * other.traces / ((n - 1) * (n - 2))
+
+
+class SummedFeatures(Features):
+    """Features, known only through norms and products with those of another representation."""
+
+    sums: Sums
+    index: int
+
+    def __init__(self, source: SummedRepresentation) -> None:
+        self.__dict__.update(
+            sums=source.sums, index=source.index, unit=source.side.unit, precision=source.precision, side=source.side
+        )
+
+    side: SideSums
+
+    @property
+    def rows(self) -> Matrix:
+        """Return None, because there are no rows."""
+        raise NotEstimable(NEEDS_ROWS)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return self.sums.n_rows
+
+    @cached_property
+    def centred_norm(self) -> float:
+        """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
+        squared, mean = self.side.squared_norm, self.side.mean / self.unit
+        whole = squared + self.n_rows * float(mean @ mean)
+        return sqrt(squared) if squared > self.precision**2 * whole else 0.0
+
+    @cached_property
+    def _deviations(self) -> tuple[Vector, Index]:
+        squares = np.diagonal(self.side.features).copy()
+        largest = np.abs(self.side.mean) / self.unit
+        constant = np.flatnonzero(squares <= self.n_rows * (4 * np.finfo(float).eps * largest) ** 2)
+        squares[constant] = 0.0
+        return np.sqrt(squares), constant
+
+    @property
+    def constant_columns(self) -> Index:
+        """Constant columns."""
+        return self._deviations[1]
+
+    def correlations(self, other: Features) -> Matrix:
+        """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
+        assert isinstance(other, SummedFeatures)
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        scales = [np.divide(1.0, one, out=np.zeros_like(one), where=one > 0) for one in (self._length, other._length)]
+        return np.clip(block * scales[0][:, np.newaxis] * scales[1], -1.0, 1.0)
+
+    @property
+    def _length(self) -> Vector:
+        return self._deviations[0]
+
+    def nuclear_norm(self, other: Features) -> float:
+        """Sum of the singular values of the cross-product of the centred rows."""
+        assert isinstance(other, SummedFeatures)
+        block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
+        return float(
+            self.cached_with(other, "nuclear norm", lambda: float(np.linalg.svd(block, compute_uv=False).sum()))
+        )
+
+
+def _spectrum(source: SummedRepresentation) -> Spectrum:
+    side = source.side
+    values = np.linalg.eigvalsh(side.features)[::-1]
+    values = np.where(values > values[0] * max(source.n_rows, side.n_features) * np.finfo(float).eps, values, 0.0)
+    if not values.sum() > 0:
+        raise NotEstimable("all rows are equal")
+    return Spectrum(values / values.sum())
+
+
+def _variances(source: SummedRepresentation) -> Variances:
+    """Variances with the sums that their correction for few rows or columns needs, except sums over single entries."""
+    side, shares = source.side, _spectrum(source).variances
+    total = side.squared_norm
+    lengths = float(side.products[-1, -1]) + total**2 / source.n_rows
+    columns = float((np.diagonal(side.features) ** 2).sum())
+    return Variances(shares, FourthMoments(source.n_rows, lengths / total**2, columns / total**2, float("nan")))
+
+
+def _magnitude(source: SummedRepresentation) -> Magnitude:
+    return Magnitude(float(np.linalg.norm(source.side.mean)))
+
+
+_BUILDERS: dict[type[View], Callable[..., View]] = {
+    Gram: SummedGram.from_sums,
+    Basis: SummedBasis.from_sums,
+    Features: SummedFeatures,
+    Spectrum: _spectrum,
+    Magnitude: _magnitude,
+    Variances: _variances,
+}

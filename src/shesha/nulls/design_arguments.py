@@ -1,0 +1,235 @@
+"""Build an exchange design, with the check of `blocks`, `groups`, `within`, `shift` and the others."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shesha.inputs import validation as check
+from shesha.nulls.covariate_strata import cut_into_strata
+from shesha.nulls.exchange_design import Exchange
+from shesha.support.arrays import to_host
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
+
+STRATUM = 10
+"""Most rows of a stratum of a covariate; differences within larger strata appear as relations."""
+
+
+def exchange(
+    n: int,
+    *,
+    blocks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    shift: bool = False,
+    block_length: int | None = None,
+) -> Exchange:
+    """Define which rows are exchangeable under the null of two unrelated representations.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    blocks : array of shape (n,), optional
+        Labels; rows never leave their block (session, batch, laboratory).
+    groups : array of shape (n,), optional
+        Labels; the rows of a group move together, in order (trials of a subject). Only groups of equal size are
+        exchanged. Any other exchange would match the rows of one group with those of several, unlike the observed rows,
+        and gives too many false positives. `equal_groups` makes them equal.
+    within : array of shape (n,), optional
+        A covariate that both sides depend on (norm, depth, length); rows never leave their stratum. Text and numbers
+        of few values are strata as they are. Numbers of many values are cut into strata of up to ten neighbouring
+        values (within each block; whole `groups` of one value count as one), so narrow that what a number does
+        inside them stays small beside the null. Rows without a near neighbour are not permuted. For strong effects
+        in few rows `covariates=` has more power.
+    shift : bool
+        Rows are a series, and each block is one: it is permuted by circular shifts of 0 to n - 1 rows. Use this for
+        series that are stationary and much longer than their memory.
+    block_length : int, optional
+        Rows are a series, and each block is one: stretches of this many consecutive rows are permuted, and rows that
+        remain at its end stay. Use this for series with a memory far shorter than a stretch.
+
+    Returns
+    -------
+    Exchange
+
+    Raises
+    ------
+    ValueError
+        If labels do not fit the rows, groups reach across blocks, or designs are combined that exclude each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sessions = exchange(6, blocks=["a", "a", "a", "b", "b", "b"])
+    >>> sessions.text, round(np.exp(sessions.log_count))
+    ('within blocks', 36)
+    >>> exchange(6, shift=True).draw(np.random.default_rng(0)).tolist()
+    [5, 0, 1, 2, 3, 4]
+    >>> exchange(6, groups=[0, 0, 1, 1, 2, 2]).resample(np.random.default_rng(1)).tolist()
+    [0, 0, 2, 2, 1, 1]
+    """
+    check.boolean(shift, "shift")
+    length = check.optional_count(block_length, "block_length")
+    _require_compatible(
+        {"groups": groups is not None, "within": within is not None, "shift": shift, "block_length": length is not None}
+    )
+    block = _block_codes(n, blocks, within, groups)
+    named = [text for text, given in (("within blocks", blocks), ("within strata", within)) if given is not None]
+    if shift:
+        return Exchange(n, block, shift=True, named=("circular shifts", *named))
+    if length is not None:
+        return Exchange(n, block, _stretches(block, length), False, length, (f"stretches of {length} rows", *named))
+    if groups is None:
+        return Exchange(n, block, named=tuple(named))
+    group = check.labels(groups, n, "groups", min_classes=1)[0]
+    if len(np.unique(np.stack([group, block]), axis=1).T) > group.max() + 1:
+        where = "blocks" if within is None else "blocks and strata"
+        raise ValueError(f"groups must lie within {where}, got a group with rows in several {where}")
+    return Exchange(n, block, group, named=(*named, "whole groups"))
+
+
+def match_by_quantity(
+    quantity: ArrayLike, name: str = "the quantity given", blocks: ArrayLike | None = None
+) -> Exchange:
+    """Design in which rows are permuted among rows with similar values of a quantity.
+
+    Strata hold three rows where there are few and up to ten where there are many: the share of the quantity that a
+    stratum leaves falls with the square of the stratum, the spread of a null only with the number of rows.
+
+    Parameters
+    ----------
+    quantity : array of shape (n,)
+        Numbers, or labels, which are strata as they are (as are numbers of few values).
+    name : str
+        What the design's text calls it.
+    blocks : array of shape (n,), optional
+        Labels; rows never leave their block either.
+
+    Returns
+    -------
+    Exchange
+
+    Raises
+    ------
+    ValueError
+        If the quantity or the blocks do not fit one another.
+
+    Examples
+    --------
+    >>> depth = [100, 900, 110, 950, 105, 1000]
+    >>> found = match_by_quantity(depth, "depth")
+    >>> found.text, found.block.tolist()
+    ('rows of similar depth', [0, 1, 0, 1, 0, 1])
+    """
+    n = len(to_host(quantity))
+    codes, values = check.labels(quantity, n, "keep", min_classes=1)
+    n_strata = max(1, n // rows_of_a_stratum(n))
+    if values.dtype.kind in "iuf" and len(values) > n_strata:
+        codes = np.argsort(np.argsort(codes, kind="stable")) * n_strata // n
+    named = [f"rows of similar {name}", *(["within blocks"] if blocks is not None else [])]
+    return Exchange(n, cross_with_blocks(codes, blocks), named=tuple(named))
+
+
+def cross_with_blocks(codes: Index, blocks: ArrayLike | None) -> Index:
+    """Renumber the strata so that none crosses blocks."""
+    return _cross_codes(_block_codes(len(codes), blocks, None), codes)
+
+
+def rows_of_a_stratum(n: int) -> int:
+    """Return the number of rows of a stratum; docs/calibration.md has the measurements."""
+    return min(STRATUM, max(3, isqrt(n) // 4))
+
+
+def equal_groups(groups: ArrayLike, size: int | None = None, *, seed: Seed = None) -> Index:
+    """Pick random rows that make all groups equally large, so that all groups can be permuted.
+
+    Parameters
+    ----------
+    groups : array of shape (n,)
+        Labels.
+    size : int, optional
+        Rows of each group; smaller groups are left out. Default: those of the smallest group.
+    seed : int, Generator or None
+
+    Returns
+    -------
+    array of row numbers
+        In their order; pass `X[rows]`, `Y[rows]` and `groups[rows]` on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> donor = np.array(["a", "a", "b", "b", "b", "c", "c"])
+    >>> donor[equal_groups(donor, seed=0)].tolist()
+    ['a', 'a', 'b', 'b', 'c', 'c']
+    """
+    codes = check.labels(groups, len(to_host(groups)), "groups", min_classes=1)[0]
+    sizes = np.bincount(codes)
+    least = int(sizes.min()) if size is None else check.count(size, "size")
+    if least > sizes.max():
+        raise ValueError(f"size must be at most that of the largest group ({sizes.max()}), got {least}")
+    rng = generator(seed)
+    kept = [rng.choice(np.flatnonzero(codes == code), least, replace=False) for code in np.flatnonzero(sizes >= least)]
+    return np.sort(np.concatenate(kept))
+
+
+def _require_compatible(given: dict[str, bool]) -> None:
+    """Refuse incompatible designs."""
+    for alone in ("shift", "block_length"):
+        others = [name for name, there in given.items() if there and name != alone]
+        if given[alone] and others:
+            raise ValueError(f"{alone} must be used alone or with blocks, got {' and '.join(others)} as well")
+
+
+def _block_codes(n: int, blocks: ArrayLike | None, within: ArrayLike | None, groups: ArrayLike | None = None) -> Index:
+    """Return one code per row: rows of one block and of one stratum share it."""
+    block = np.zeros(n, dtype=np.intp) if blocks is None else check.labels(blocks, n, "blocks", min_classes=1)[0]
+    if within is None:
+        return block
+    return _cross_codes(block, _strata(within, block, groups))
+
+
+def _cross_codes(block: Index, stratum: Index) -> Index:
+    """Number the combinations of two codes."""
+    found: Index = np.unique(block * (stratum.max() + 1) + stratum, return_inverse=True)[1].astype(np.intp)
+    return found
+
+
+def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
+    """Cut numbers of many values into strata of similar ones, in each block; equal values stay together."""
+    n = len(block)
+    codes, values = check.labels(within, n, "within", min_classes=1)
+    unit = np.arange(n) if groups is None else _units_of_one_value(groups, codes)
+    n_units = int(unit.max()) + 1
+    if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
+        return codes
+    number = np.asarray(to_host(within), dtype=np.float64)
+    found = np.zeros(n, dtype=np.intp)
+    for code in np.unique(block):
+        rows = np.flatnonzero(block == code)
+        _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
+        own = number[rows[first]]
+        if np.ptp(own) > 0:
+            found[rows] = cut_into_strata(own)[place]
+    return found
+
+
+def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:
+    """Groups whose rows share one value of the covariate, which are units; otherwise rows are."""
+    group = check.labels(groups, len(codes), "groups", min_classes=1)[0]
+    same = len(np.unique(np.stack([group, codes]), axis=1).T) == group.max() + 1
+    return group if same else np.arange(len(codes))
+
+
+def _stretches(block: Index, length: int) -> Index:
+    """Number the consecutive stretches of each block."""
+    place = np.empty(len(block), dtype=np.intp)
+    for code in np.unique(block):
+        rows = np.flatnonzero(block == code)
+        place[rows] = np.arange(len(rows)) // length
+    found: Index = np.unique(block * (place.max() + 1) + place, return_inverse=True)[1].astype(np.intp)
+    return found

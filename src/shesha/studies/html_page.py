@@ -1,0 +1,111 @@
+"""The page of a study as one HTML file with its pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shesha import report
+from shesha.results.generic_page import as_table
+from shesha.studies.checks import SAID, VERDICTS, Check
+from shesha.studies.checks import as_table as checks_table
+from shesha.studies.page import Page, Picture
+from shesha.studies.run_files import StudyRun, _describe_run, page_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FIRST = 3
+"""Number of notes on the first screen."""
+_CHECKS = (
+    "Agrees: within the joint uncertainty at 95 %, or up to rounding. Does not hold: the claim fails its control, "
+    "even if its numbers are repeated. The last column explains numbers that differ."
+)
+
+
+def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
+    """Return the sections of a study: its answer, its first picture, its main limits, then everything.
+
+    Parameters
+    ----------
+    found : StudyRun
+        With at least one row.
+    about : mapping of str to str
+        What else to tell of what was run.
+    """
+
+    study = found.study
+    page, _ = page_of(study, found.rows)
+    pictures = [_picture_part(one) for one in page.pictures]
+    tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
+    return report.Page(
+        title=study.question,
+        question=f"{_question_source(study.paper)} (study {study.name})",
+        answer=tuple(filter(None, (page.answer, _verdict_sentence(page.checks)))),
+        numbers=tuple(pictures[:1]) or tuple(part for one in tables[:1] for part in one.parts),
+        doubts=(*_notes(page.notes[:_FIRST]), *_incomplete(found)),
+        sections=(
+            *([report.Section("More to know", _notes(page.notes[_FIRST:]))] if page.notes[_FIRST:] else []),
+            *_checks(page),
+            *([report.Section("Pictures", tuple(pictures[1:]))] if pictures[1:] else []),
+            *(tables if pictures else tables[1:]),
+        ),
+        ran=(*about.items(), *_ran(found)),
+    )
+
+
+def _question_source(paper: str) -> str:
+    """Return the source of the question."""
+    first, _, others = paper.partition(";")
+    if first != "new":
+        return f"Repeated from {paper}"
+    return f"An experiment of our own; also{others}" if others else "An experiment of our own"
+
+
+def _verdict_sentence(checks: Sequence[Check]) -> str:
+    """Summarise the verdicts on published numbers in a sentence."""
+    if not checks:
+        return ""
+    counts = Counter(one.verdict for one in checks)
+    told = [f"{counts[name]} {SAID[name][counts[name] > 1]}" for name in VERDICTS if counts[name]]
+    if len(checks) == 1:
+        return f"The one published number or claim {SAID[checks[0].verdict][0]}."
+    return f"Of {len(checks)} published numbers and claims {', '.join(told)}."
+
+
+def _incomplete(found: StudyRun) -> tuple[report.Part, ...]:
+    if found.complete:
+        return ()
+    grid = "quick" if found.quick else "full"
+    return (report.Item(f"Made from {len(found.rows)} of the {found.n_cells} cells of the {grid} grid."),)
+
+
+def _checks(page: Page) -> list[report.Section]:
+    if not page.checks:
+        return []
+    # What could not be computed here comes last: it is most of some tables.
+    checks = sorted(page.checks, key=lambda one: VERDICTS.index(one.verdict))
+    title, frame = "Comparison with published numbers", _without_empty(checks_table(checks))
+    first = ["what", "published", "ours", "verdict", "where"]
+    ordered = frame[[name for name in (*first, "why") if name in frame]]
+    return [report.Section(title, (as_table(ordered, title),), _CHECKS)]
+
+
+def _without_empty(frame: pd.DataFrame) -> pd.DataFrame:
+    """Omit the reasons if none is needed."""
+    return frame if frame["why"].any() else frame.drop(columns="why")
+
+
+def _notes(notes: Sequence[str]) -> tuple[report.Part, ...]:
+    return tuple(report.Item(note, marked=True) for note in notes)
+
+
+def _ran(found: StudyRun) -> list[tuple[str, str]]:
+    names = ("study", *("cells without a number",) * (bool(found.failures) + bool(found.unreachable)), "versions")
+    return list(zip(names, _describe_run(found), strict=True))
+
+
+def _picture_part(picture: Picture) -> report.Drawing:
+    axes: Any = picture.figure.axes[0]
+    return report.Drawing(picture.shows, lambda: axes, wide=True)

@@ -1,0 +1,194 @@
+"""Write the files of a run: rows, checks, pictures, page, summary."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING
+
+from shesha._version import __version__
+from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, with_basis_and_words
+from shesha.studies.claims import decide
+from shesha.studies.facts import Fact, Facts
+from shesha.studies.facts import as_table as facts_table
+from shesha.studies.page import Page, save_page
+from shesha.studies.study_definition import Study
+from shesha.studies.study_rules import answer_of, lesser_claims, published_of
+from shesha.support.atomic_files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """The results of the cells of a study."""
+
+    study: Study
+    rows: pd.DataFrame
+    """One line per finished cell, in the order of the grid."""
+    failures: dict[str, str]
+    """Cells that raised an error, by their parameters, with the reason."""
+    unreachable: dict[str, str]
+    """Cells with missing data or weights."""
+    n_cells: int
+    quick: bool
+    seconds: tuple[float, ...] = ()
+    """Seconds of each row."""
+    days: tuple[str, ...] = ()
+    """Days on which rows were computed."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of rows by machine and versions, if recorded."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell has a row."""
+        return len(self.rows) == self.n_cells
+
+
+def write(found: StudyRun, folder: Path) -> Path:
+    """Write the rows, and the page if there are any; return the path of the page."""
+
+    study, own = found.study, folder / found.study.name
+    own.mkdir(parents=True, exist_ok=True)
+    # Six digits are more than any draw is good for, and a quarter of the size.
+    write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
+    if not len(found.rows):
+        return _without_page(found, own)
+    if not study.pages:
+        return _without_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
+    try:
+        page, found_facts = page_of(study, found.rows)
+    except Exception as error:
+        # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
+        if found.complete:
+            raise ValueError(
+                f"the page of {study.name} must be made of its rows, got {_place_of(error)} (rows are kept)"
+            ) from error
+        return _without_page(
+            found, own, f"The page was not made: {_place_of(error)}. It may need more cells than these."
+        )
+    if found_facts:
+        write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
+    write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+    summary = {
+        "name": study.name,
+        "version": study.version,
+        "paper": study.paper,
+        "question": study.question,
+        "answer": page.answer,
+        "stand_ins": study.stand_ins,
+        "grid": "quick" if found.quick else "full",
+        "cells": found.n_cells,
+        "rows": len(found.rows),
+        "unreachable": len(found.unreachable),
+        "seconds": round(sum(found.seconds), 1),
+        "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
+        "places": dict(found.places),
+    }
+    write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
+
+
+def _place_of(error: Exception) -> str:
+    """Name an error, and the line that raised it."""
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def page_of(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
+    """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
+    page, facts = study.pages[0](rows, published_of(study)), facts_of(study, rows)
+    checks = checks_of_page(study, page.checks, facts)
+    return replace(page, checks=checks, answer=answer_of(study, facts) or page.answer), facts
+
+
+def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
+    """Return the facts of a study's rows by name, if it has any."""
+    made: dict[str, Fact] = {}
+    for make in study.fact_makers:
+        made |= make(rows, published_of(study))
+    return made
+
+
+def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
+    """Say what each check rests on, with the engine's verdicts where claims are data."""
+    return with_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
+
+
+def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Set the basis of each check, as the study declares it."""
+    told = [
+        one if one.verdict == UNREACHABLE else with_basis_and_words([one], OWN_NUMBERS, study.own_numbers)[0]
+        for one in checks
+    ]
+    words = ("",) if study.stand_ins else ("stand-in",)
+    return with_basis_and_words(with_basis_and_words(told, STAND_IN, words, but=study.repeated), study.on)
+
+
+def has_page(study: Study, folder: Path) -> bool:
+    """Return whether the page in a folder was made from rows, not just from a list of missing data."""
+    return (folder / study.name / SUMMARY).exists()
+
+
+def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
+    """Write a page about the run if no full page can be made, replacing an earlier one."""
+    for name in (CHECKS, SUMMARY):
+        (own / name).unlink(missing_ok=True)
+    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_describe_run(found)]
+    write_text(own / "page.md", "\n\n".join(parts) + "\n")
+    return own / "page.md"
+
+
+def _describe_run(found: StudyRun) -> Iterator[str]:
+    """Describe what was run, and what was not."""
+    study, grid = found.study, "quick" if found.quick else "full"
+    if study.stand_ins:
+        yield f"Stand-ins: {study.stand_ins}."
+    flag = " --quick" if found.quick else ""
+    yield (
+        f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
+        f"(version {study.version} of the study), {_duration(sum(found.seconds))} of one worker, "
+        f"{' to '.join(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else 'not run'}. "
+        f"Rows: `rows.csv`."
+    )
+    for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
+        if cells:
+            reasons = sorted(set(cells.values()))
+            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+    here = place()
+    yield f"This page: shesha {__version__}, {here}."
+    for other, n in sorted(found.places.items()):
+        if other != here:
+            yield f"{n} of the rows: {other}."
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def place() -> str:
+    """Describe this machine: versions, processor and number of cores."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    return f"Python {python}, {libraries}; {_machine()}"
+
+
+def _machine() -> str:
+    name = platform.processor() or platform.machine()
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        models = [line.partition(":")[2].strip() for line in facts.read_text().splitlines() if "model name" in line]
+        name = models[0] if models else name
+    return f"{name}, {os.cpu_count()} cores, {platform.system()}"

@@ -1,0 +1,183 @@
+"""The definition of a study: a cell function, the cells to compute, and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import getdoc, signature
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from shesha.inputs import validation as check
+from shesha.studies.checks import RECIPE
+from shesha.studies.facts import MakeFacts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from shesha.studies.page import Page
+
+Cell = Callable[..., Mapping[str, Any]]
+Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
+"""Values of each parameter, whose combinations are the cells, or the cells themselves."""
+
+
+class Unreachable(Exception):
+    """Raised by a cell if data or weights are missing; the message names them and how to get them.
+
+    The cell is listed on the page, and tried again by the next run.
+    """
+
+
+@dataclass(frozen=True)
+class Study:
+    """A marked function, with its declarations.
+
+    Call it to compute one cell.
+    """
+
+    name: str
+    paper: str
+    """The experiment that it repeats, or "new"."""
+    version: int
+    """Declared version; rows of other versions are recomputed."""
+    full: tuple[dict[str, Any], ...]
+    quick: tuple[dict[str, Any], ...]
+    cell: Cell
+    published: str | None
+    """File of published numbers next to the studies, if any."""
+    pages: list[Callable[[pd.DataFrame, pd.DataFrame | None], Page]]
+    """The function that makes the page."""
+    stand_ins: str = ""
+    """Models or data that replace those of the paper; "" if the paper's own or its recipe are used."""
+    own_numbers: tuple[str, ...] = ()
+    """Words in the names of checks that follow from the paper's own numbers, without an experiment."""
+    repeated: tuple[str, ...] = ()
+    """Words in the names of checks that are repeated as published, if the others use stand-ins."""
+    on: str = RECIPE
+    """Default basis of our numbers."""
+    fact_makers: list[MakeFacts] = field(default_factory=list)
+    """The function that makes the facts by which claims are judged."""
+    file: str = ""
+    """User file from which it was loaded; "" if its module can be imported."""
+
+    def __call__(self, **parameters: Any) -> dict[str, Any]:
+        """Compute one cell: its parameters, and the numbers."""
+        return {**parameters, **self.cell(**parameters)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name."""
+        return (self.name,)
+
+    @property
+    def question(self) -> str:
+        """The first paragraph of its documentation."""
+        return " ".join((getdoc(self.cell) or "").partition("\n\n")[0].split())
+
+    @property
+    def reference(self) -> str:
+        """Import path for other processes: module:attribute, or file:attribute."""
+        return f"{self.file or self.cell.__module__}:{self.cell.__qualname__}"
+
+    @property
+    def kind(self) -> str:
+        """Key of its rows in a store."""
+        return f"study {self.name} version {self.version}"
+
+    def facts(self, function: MakeFacts) -> MakeFacts:
+        """Mark the function that makes facts of all rows (one line per cell) and of the published numbers."""
+        self.fact_makers.append(function)
+        return function
+
+    def page(self, function: Callable[[pd.DataFrame, pd.DataFrame | None], Page]) -> Study:
+        """Mark the function that makes the page of all rows (one line per cell) and of the published numbers."""
+        self.pages.append(function)
+        return self
+
+
+def study(
+    name: str,
+    *,
+    paper: str,
+    version: int,
+    full: Grid,
+    quick: Grid,
+    published: str | None = None,
+    stand_ins: str = "",
+    own_numbers: Sequence[str] = (),
+    repeated: Sequence[str] = (),
+    on: str = RECIPE,
+) -> Callable[[Cell], Study]:
+    """Mark a function as a study.
+
+    Parameters
+    ----------
+    name : str
+        Words joined by hyphens, as people ask for it.
+    paper : str
+        Section that it repeats, or "new".
+    version : int
+        To be raised when the function's numbers change.
+    full, quick : Grid
+        The cells of the paper; and cells that take less than two minutes on two cores.
+    published : str, optional
+        A CSV file of published numbers: beside the file of the study, or any path.
+    stand_ins : str
+        What stands in for which models or data of the paper, in words, where its own are not at hand: pages and the
+        index tell agreement on stand-ins apart from numbers that are repeated.
+    own_numbers, repeated : sequence of str
+        Words in the names of checks (paper, table, row) that follow from other numbers of the paper, without an
+        experiment; and of those that are repeated as published in spite of the stand-ins.
+    on : str
+        Default basis of our numbers.
+
+    Returns
+    -------
+    callable
+        Takes the function, returns a `Study` under the function's name.
+
+    Raises
+    ------
+    ValueError
+        If a grid has no cells, or names parameters that the function does not take.
+
+    Examples
+    --------
+    >>> @study("double", paper="new", version=1, full={"x": range(3)}, quick={"x": [1]})
+    ... def double(x):
+    ...     '''Is twice a number twice as large?'''
+    ...     return {"twice": 2 * x}
+    >>> double(x=4), len(double.full), double.question
+    ({'x': 4, 'twice': 8}, 3, 'Is twice a number twice as large?')
+    """
+    check.count(version, "version")
+
+    def mark(cell: Cell) -> Study:
+        every, few = (tuple(_cells(grid, which, cell)) for which, grid in (("full", full), ("quick", quick)))
+        told = stand_ins, tuple(own_numbers), tuple(repeated), on
+        return Study(name, paper, version, every, few, cell, published, [], *told)
+
+    return mark
+
+
+def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of each cell."""
+    known = signature(cell).parameters
+    made = [dict(one) for one in _combinations_of(grid)]
+    if not made:
+        raise ValueError(f"{which} must hold at least one cell, got none")
+    for one in made:
+        unknown = [name for name in one if name not in known]
+        if unknown:
+            raise ValueError(
+                f"{which} must name parameters of {cell.__name__} ({', '.join(known)}), got {unknown[0]!r}"
+            )
+        yield one
+
+
+def _combinations_of(grid: Grid) -> Iterator[Mapping[str, Any]]:
+    if isinstance(grid, Mapping):
+        yield from (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+    else:
+        yield from grid

@@ -1,0 +1,221 @@
+"""Run the cells of a study on any workers, and store each."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from shesha import runs
+from shesha.runs import Here, Job, Kept, Meter, ResultStore
+from shesha.studies.adopted_rows import adopt
+from shesha.studies.registry import find
+from shesha.studies.run_files import StudyRun, place, write
+from shesha.studies.study_definition import Study, Unreachable
+
+STORE = "studies.sqlite"
+_MISSING = "unreachable"
+
+
+def run(
+    names: Iterable[str | Study],
+    *,
+    quick: bool = False,
+    out: str | os.PathLike[str] = "studies",
+    workers: int | None = 1,
+    scheduler: str | None = None,
+    again: bool = False,
+    only: Mapping[str, str] | None = None,
+) -> list[StudyRun]:
+    """Compute the missing cells of studies, and write their tables and pages.
+
+    Parameters
+    ----------
+    names : iterable of str or Study
+        Names, `module:attribute`, or studies.
+    quick : bool
+        Only the cells of the quick grid.
+    out : path
+        Folder of the results: one store for all, one folder per study with `rows.csv`, `page.md` and pictures. Rows of
+        this version that are there without the store (from a repository) are gone on with.
+    workers, scheduler : int, str, optional
+        Processes of this machine (None: one per core), or the address of a Dask cluster.
+    again : bool
+        Compute anew what is there.
+    only : mapping of str to str, optional
+        Parameters and values, as text: other cells are left for later.
+
+    Returns
+    -------
+    list of StudyRun
+
+    Raises
+    ------
+    ValueError
+        If a study is unknown, or no cell of its grid has the parameters of `only`.
+    StoreError
+        If the folder holds a store of another version of shesha.
+    """
+    chosen = [one if isinstance(one, Study) else find(one) for one in names]
+    runs.require_workers(workers, scheduler)
+    grids = [_select_cells(one, one.quick if quick else one.full, only or {}) for one in chosen]
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"out must be a folder, got the file {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    with runs.open_for_writing(folder / STORE) as store:
+        for one, cells in zip(chosen, grids, strict=True):
+            if not again:
+                adopt(one, store, folder / one.name, _key)
+            failures = _compute(one, cells, store, workers, scheduler, again)
+            found.append(_as_run(one, store, quick, failures))
+            # Before the next study, which may be interrupted.
+            write(found[-1], folder)
+    return found
+
+
+def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, quick: bool | None = None) -> Path:
+    """Write the page of the existing rows, without computing anything.
+
+    Parameters
+    ----------
+    name : str or Study
+    out : path
+        Folder of the results.
+    quick : bool, optional
+        Which grid the page is of; default: the full one, unless only cells of the quick one are there.
+
+    Raises
+    ------
+    ValueError
+        If no cell of the study is there.
+    """
+    return write(load_run(name, out, quick=quick), Path(out))
+
+
+def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | None = None) -> StudyRun:
+    """Return the existing rows of a study.
+
+    Raises
+    ------
+    ValueError
+        If no cell of the study is there.
+    """
+    study = name if isinstance(name, Study) else find(name)
+    none = f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
+    with _store_with_rows(study, Path(out)) as store:
+        if quick is None:
+            known = dict(store.items(study.kind))
+            # A full grid that is not complete says more than a quick one that is.
+            n_full, n_quick = (sum(_key(one) in known for one in cells) for cells in (study.full, study.quick))
+            quick = n_full <= n_quick < len(study.full)
+        found = _as_run(study, store, quick)
+    if not len(found.rows):
+        raise ValueError(none)
+    return found
+
+
+@contextmanager
+def _store_with_rows(study: Study, folder: Path) -> Iterator[ResultStore]:
+    """Open the folder's store, or a store of the study's table if only that exists."""
+    if (folder / STORE).exists():
+        with ResultStore(folder / STORE, create=False) as store:
+            if next(iter(store.items(study.kind)), None) is not None:
+                yield store
+                return
+    with TemporaryDirectory() as made, runs.open_for_writing(Path(made) / STORE) as store:
+        adopt(study, store, folder / study.name, _key)
+        yield store
+
+
+class _Cells(Kept):
+    """A plan of rows with their times; cells with missing data are not stored, so the next run retries them."""
+
+    def __init__(self, store: ResultStore, study: Study, jobs: Sequence[Job], meter: Meter) -> None:
+        super().__init__(store, study.kind, jobs, meter)
+        self.unreachable: dict[str, str] = {}
+
+    def keep_result(self, job: Job, result: Any) -> float:
+        seconds, row = result
+        if _MISSING in row:
+            self.unreachable[job.key] = row[_MISSING]
+            return float(seconds)
+        return super().keep_result(job, (seconds, {**row, "seconds": seconds, "day": time.strftime("%Y-%m-%d")}))
+
+
+def _select_cells(study: Study, cells: Sequence[dict[str, Any]], only: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the cells that have these parameters."""
+    left = list(cells)
+    for name, wanted in only.items():
+        values = sorted({str(one[name]) for one in left if name in one})
+        left = [one for one in left if name in one and str(one[name]) == wanted]
+        if not left:
+            raise ValueError(
+                f"only must name a parameter of the grid of {study.name} with one of its values "
+                f"({', '.join(study.full[0])}{f'; {name}: ' + ', '.join(values) if values else ''}), "
+                f"got {name}={wanted}"
+            )
+    return left
+
+
+def _compute(
+    study: Study,
+    cells: Sequence[dict[str, Any]],
+    store: ResultStore,
+    workers: int | None,
+    scheduler: str | None,
+    again: bool,
+) -> dict[str, str]:
+    """Compute missing cells; return the reasons for failures, and record missing data for the page."""
+    jobs = [Job(_key(one), study.name, 1.0, _compute_cell, (study.reference, one)) for one in cells]
+    if again:
+        store.forget(study.kind, [job.key for job in jobs])
+    apart = scheduler is not None or (workers or runs.cores()) > 1
+    workforce = runs.executor(workers, scheduler) if apart else Here()
+    meter = Meter(workforce.n_workers, f"cells of {study.name}")
+    plan = _Cells(store, study, jobs, meter)
+    with meter:
+        runs.run(plan, workforce, meter)
+    store.forget(_missing_of(study), [job.key for job in jobs])
+    store.put(_missing_of(study), plan.unreachable)
+    return plan.failures
+
+
+def _missing_of(study: Study) -> str:
+    """Key of the reasons for missing rows in a store."""
+    return f"{study.kind} {_MISSING}"
+
+
+def _compute_cell(reference: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Compute a cell in any process, and record the machine."""
+    try:
+        return {"row": find(reference)(**parameters), "place": place()}
+    except Unreachable as error:
+        return {_MISSING: str(error)}
+
+
+def _key(parameters: dict[str, Any]) -> str:
+    return json.dumps(parameters, sort_keys=True)
+
+
+def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str, str] | None = None) -> StudyRun:
+    """Collect the existing rows of a grid, in its order."""
+    import pandas as pd
+
+    cells = study.quick if quick else study.full
+    known = {key: json.loads(text) for key, text in store.items(study.kind)}
+    found = [known[_key(one)] for one in cells if _key(one) in known]
+    rows = pd.DataFrame([one["row"] for one in found])
+    days = sorted({one["day"] for one in found})
+    seconds = tuple(float(one["seconds"]) for one in found)
+    places = Counter(one["place"] for one in found if "place" in one)
+    missing = dict(store.items(_missing_of(study)))
+    unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
+    return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

@@ -1,0 +1,113 @@
+"""Rows whose inner products give a distance, or distances alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.distances import (
+    METRICS,
+    PANEL,
+    Metric,
+    condensed_distances,
+    distance_rounding,
+    find_undirected_rows,
+    pair_distances,
+    panel,
+    standard_rows,
+)
+from shesha.kernels.numerical_precision import ROUNDING, length_unit
+from shesha.support.types import Index, Matrix, Vector
+from shesha.views.rdm_input import UndirectedRowsError
+from shesha.views.representation import Representation, View
+
+
+@dataclass(frozen=True)
+class Standard(View):
+    """Standard rows under a metric, of the data as given or minus its column means."""
+
+    metric: Metric
+    rows: Matrix | None
+    given: Matrix | None
+    """Square matrix of distances, if only distances are known."""
+
+    @classmethod
+    def build(cls, source: Representation, *, metric: Metric = "cosine", centred: bool = False) -> Standard:
+        """Bring the rows to standard form; given distances do not change."""
+        check.choice(metric, METRICS, "metric")
+        if source.has_distances_only:
+            return cls(metric, None, _square(source.distances.condensed, source.n_rows))
+        if not centred:
+            return cls(metric, source.standard(metric), None)
+        shifted = source.rows / length_unit(source.rows)
+        # Equal rows become exact zeros, which the mean's rounding would miss.
+        shifted -= shifted[0].copy()
+        shifted -= shifted.mean(axis=0)
+        bad = find_undirected_rows(shifted, metric)
+        if len(bad):
+            raise UndirectedRowsError(bad, metric, "X minus its column means")
+        return cls(metric, standard_rows(shifted, metric), None)
+
+    @classmethod
+    def takes_distances(cls, **options: Any) -> bool:
+        """Distances suffice."""
+        return True
+
+    @property
+    def n_rows(self) -> int:
+        """Number of inputs."""
+        return len(self.rows if self.rows is not None else self._square)
+
+    @property
+    def _square(self) -> Matrix:
+        assert self.given is not None
+        return self.given
+
+    @property
+    def squares(self) -> bool:
+        """Whether `squared` and `squared_distances_between` return squared distances."""
+        return self.rows is None or self.metric == "euclidean"
+
+    @property
+    def level(self) -> float:
+        """Difference below which two squared distances tie."""
+        if self.rows is None:
+            return ROUNDING * float(self._square.max(initial=0.0)) ** 2
+        return distance_rounding(self.rows, self.metric)
+
+    def permute(self, order: Index) -> Standard:
+        """Relabel: row i of the result is row order[i] of this."""
+        if self.rows is None:
+            return Standard(self.metric, None, self._square[np.ix_(order, order)])
+        return Standard(self.metric, self.rows[order], None)
+
+    def squared(self) -> Vector:
+        """Distances of all pairs in condensed order, squared if Euclidean."""
+        if self.rows is None:
+            return np.asarray(self._square[np.triu_indices(self.n_rows, k=1)] ** 2)
+        return condensed_distances(self.rows, self.metric, squared=True)
+
+    def squared_distances_between(self, i: Index, j: Index) -> Vector:
+        """The same of the given pairs."""
+        if self.rows is None:
+            return np.asarray(self._square[i, j] ** 2)
+        return pair_distances(self.rows, i, j, self.metric, squared=True)
+
+    def panel(self, start: int) -> Matrix:
+        """Distances of a panel's rows to themselves and all later rows."""
+        if self.rows is None:
+            return self._square[start : start + PANEL, start:].copy()
+        found = panel(self.rows, self.metric, start)
+        if self.metric == "euclidean":
+            # Rounding may have left the distance of a row to itself below zero.
+            np.sqrt(np.maximum(found, 0.0, out=found), out=found)
+        return found
+
+
+def _square(distances: Vector, n: int) -> Matrix:
+    out = np.zeros((n, n))
+    out[np.triu_indices(n, k=1)] = distances
+    return out + out.T

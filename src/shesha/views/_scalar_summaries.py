@@ -1,0 +1,139 @@
+"""One number per representation; a measure compares two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels import feature_halves
+from shesha.kernels import subset_splits as subset_scores
+from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
+from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rotations import Axes
+from shesha.kernels.threads import parallel
+from shesha.support.seeds import generator
+from shesha.support.types import Index, Seed
+from shesha.support.warnings import NotEstimable
+from shesha.views._features import Features
+from shesha.views.representation import Representation, View
+from shesha.views.split_halves import SplitHalves
+
+
+@dataclass(frozen=True)
+class Scalar(View):
+    """A number that does not depend on the order of the rows."""
+
+    value: float
+
+    def permute(self, order: Index) -> Scalar:
+        """The order of the rows does not matter."""
+        return self
+
+
+class Magnitude(Scalar):
+    """Length of the mean row."""
+
+    @classmethod
+    def build(cls, source: Representation) -> Magnitude:
+        """Average the rows."""
+        features = source.view(Features)
+        return cls(float(np.linalg.norm(features.rows.mean(axis=0))) * features.unit)
+
+
+class Concentricity(Scalar):
+    """Mean cosine between the rows and their mean."""
+
+    @classmethod
+    def build(cls, source: Representation) -> Concentricity:
+        """Average the rows, then the cosines."""
+        rows = source.view(Features).rows
+        mean = rows.mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        if length <= np.finfo(float).eps * float(np.abs(rows).max()):
+            raise NotEstimable("the mean row is zero, so no row has a cosine with it")
+        return cls(float((source.standard("cosine") @ (mean / length)).mean()))
+
+
+@dataclass(frozen=True)
+class Uniformity(Scalar):
+    """Log of the mean, over all n^2 pairs, of exp(-2 squared distance)."""
+
+    beyond: float
+    """Contribution of pairs of different rows to the value, beyond the -log n from pairs of a row with itself."""
+    n_rows: int
+
+    def difference(self, other: Uniformity) -> float:
+        """Difference of two values without their common part log n, which would cost precision."""
+        return abs(self.beyond - other.beyond - math.log(self.n_rows / other.n_rows))
+
+    @classmethod
+    def build(cls, source: Representation) -> Uniformity:
+        """Sum panel by panel; the pairs of a row with itself give exp(0), which keeps the sum away from zero."""
+        features = source.view(Features)
+        rows = standard_rows(features.rows, "euclidean")
+        # An infinite unit would make NaN of rows that are equal.
+        n, unit = len(rows), min(features.unit * length_unit(features.rows), np.finfo(np.float64).max)
+
+        def sum_upper_triangle(start: int) -> float:
+            block = panel(rows, "euclidean", start)
+            np.maximum(block, 0.0, out=block)
+            np.sqrt(block, out=block)
+            with np.errstate(over="ignore"):
+                block *= unit
+                block *= block
+            block *= -2.0
+            np.exp(block, out=block)
+            return float(np.triu(block, k=1).sum())
+
+        total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
+        # log((n + 2 total) / n^2), exact however small the total is.
+        beyond = math.log1p(2 * total / n)
+        return cls(beyond - math.log(n), beyond, n)
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and panels of distances."""
+        return 24 * n * d, 24 * n * d + 64 * PANEL * n
+
+
+class SplitStability(Scalar):
+    """Feature-split stability: mean rank correlation of distances in two random halves of the features."""
+
+    @classmethod
+    def build(
+        cls, source: Representation, *, metric: Metric = "cosine", n_splits: int = 30, seed: Seed = None
+    ) -> SplitStability:
+        """Average over random halves, drawn as `shesha.feature_split` draws them."""
+        count = check.count(n_splits, "n_splits")
+        return cls(SplitHalves.build(source, metric=metric).mean_correlation(count, seed))
+
+    @classmethod
+    def build_subsets(
+        cls,
+        source: Representation,
+        subsets: Sequence[Index],
+        *,
+        metric: Metric = "cosine",
+        n_splits: int = 30,
+        seed: Seed = None,
+        **options: Any,
+    ) -> list[SplitStability] | None:
+        """Order the distances of all rows once for all subsets."""
+        rows = source.standard(metric)
+        rng = generator(seed)
+        draws = [rng.permutation(rows.shape[1]) for _ in range(n_splits)]
+        try:
+            scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
+        except feature_halves.UndirectedHalfError:
+            return None
+        return None if np.isnan(scores).all(axis=0).any() else [cls(float(one)) for one in np.nanmean(scores, axis=0)]
+
+    @classmethod
+    def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
+        """The features, and the distances of both halves."""
+        return SplitHalves.memory(n, d)
