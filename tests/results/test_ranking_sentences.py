@@ -24,8 +24,8 @@ def ranking(n_models, n_best, p=0.01):
     ("n_models", "n_best", "p", "end"),
     [
         (1, 1, None, "m0: RSA 0.500; a single model has no rank."),
-        (3, 1, None, "no test says whether other rows would change the order."),
-        (3, 1, NAN, "no test says whether other rows would change the order."),
+        (3, 1, None, "there is no test of whether other rows would change the order."),
+        (3, 1, NAN, "there is no test of whether other rows would change the order."),
         (2, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than m1."),
         (3, 1, 0.01, "m0 explains the data best (RSA 0.500), significantly better than all 2 others."),
         (3, 2, 0.01, "m0 is closest (RSA 0.500), and ties with m1: no significant difference."),
@@ -39,7 +39,10 @@ def test_the_headline_names_ties_or_others(n_models, n_best, p, end):
 
 
 def test_models_reach_the_ceiling_above_the_level():
-    assert text.ceiling_sentence(ranking(3, 1)) == "Noise ceiling: 0.600 to 0.750; m0 cannot be told from it."
+    assert (
+        text.ceiling_sentence(ranking(3, 1))
+        == "Noise ceiling: 0.600 to 0.750; m0 does not differ from it significantly."
+    )
     assert text.ceiling_sentence(Ranking(has_ceiling=False)) == ""
     far = ranking(3, 1)
     far.models = far.models[1:]

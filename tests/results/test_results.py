@@ -197,5 +197,7 @@ def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
 def test_fields_that_are_no_object_are_refused(tmp_path):
     path = tmp_path / "odd.json"
     path.write_text('{"format": 1, "result": {"$result": "Chance", "fields": 3}}')
-    with pytest.raises(ValueError, match=r"result must be marked as `save` does, got '\$result': fields are int"):
+    with pytest.raises(
+        ValueError, match=r"result must be marked as in files of `save`, got '\$result': fields are int"
+    ):
         shesha.load(path)
