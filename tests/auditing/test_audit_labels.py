@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import shesha
 from shesha.results import LabelClasses
 from shesha.stability import registered_variants
 
@@ -125,3 +126,14 @@ def test_the_unit_of_the_features_does_not_matter(layers, classes, quick_audit, 
     found = quick_audit({"plain": X, "scaled": X * scale}, classes, n_bootstrap=0)
     plain, scaled = ([score.value for score in one.supervised.values()] for one in found.representations)
     assert scaled == pytest.approx(plain, abs=1e-9)
+
+
+def test_a_score_that_the_labels_do_not_allow_holds_nothing_but_its_reason(rng):
+    X = rng.standard_normal((20, 5))
+    found = shesha.audit(X, np.repeat(["one", "two"], [19, 1]), n_bootstrap=10, n_permutations=19)["X"]
+    missing = [one for one in found.supervised.values() if one.reason]
+    assert missing
+    for one in missing:
+        assert np.isnan([one.value, one.low, one.high, one.standard_error, one.monte_carlo_error]).all()
+        assert (one.pair_error, one.n_draws, one.n_bootstrap, one.n_pairs, one.pairs_dropped) == (0, 0, 0, 0, 0)
+        assert (one.n_samples, one.n_features) == (20, 5)
