@@ -164,7 +164,7 @@ def _is_read(path: Path, given: Path) -> bool:
     root, place = Path(os.path.realpath(given)), Path(os.path.realpath(path))
     if not root.is_dir() or root not in place.parents:
         return False
-    from shesha.io.readers import formats
+    from shesha.io.formats import formats
 
     folders = [folder for folder in place.parents if folder == root or root in folder.parents]
     whole = any((folder / name).exists() for folder in folders for name in _WHOLE)
