@@ -245,7 +245,9 @@ def test_many_pairs_are_found_by_name(many):
 
 
 def test_many_pairs_print_their_table(many):
-    head, *lines = str(many).splitlines()
+    answer, table = str(many).split("\n\n")
+    assert " ".join(answer.split()).startswith("2 of 3 pairs are above chance at 0.05 by CKA")
+    head, *lines = table.splitlines()
     assert head == "CKA (higher is closer), significance by benjamini-hochberg"
     assert len(lines) == 4
     for column in ("observed", "null_mean", "threshold", "p_value", "p_holm", "p_benjamini_hochberg", "significant"):

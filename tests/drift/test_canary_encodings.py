@@ -111,5 +111,5 @@ def test_a_damaged_re_encoding_is_named(tmp_path, canaries):
     file = tmp_path / "seed0-0000.npy"
     np.save(file, canaries)
     file.write_bytes(file.read_bytes()[:40])
-    with pytest.raises(ValueError, match=r"seed0-0000.npy must be a whole .npy file, got one that cannot be read"):
+    with pytest.raises(ValueError, match=r"seed0-0000.npy must be a complete .npy file, got one that cannot be read"):
         DriftMonitor(canaries, nulls=CanaryEncodings("layer", canaries, (file,), {}))

@@ -185,7 +185,7 @@ def test_damaged_evidence_is_told_and_starts_anew_once_acknowledged(canaries, ag
     watched.check(again())
     with watched._history.open_for_writing() as history:
         history.write({"evidence": '{"number": "one"}'})
-    with pytest.warns(shesha.MeasureWarning, match="not stored in the history .*: the evidence of earlier"):
+    with pytest.warns(shesha.MeasureWarning, match="not stored in the history.*: the evidence of earlier"):
         verdict = watched.check(again())
     assert verdict.scores[0].drift == verdict.scores[0].drift
     assert verdict.sequence.number == 1

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-NAMES = ("name", "measure", "predictor", "way")
+NAMES = ("name", "measure", "predictor", "way", "second")
 
 
 def named_entries(made):

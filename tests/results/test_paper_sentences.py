@@ -228,7 +228,9 @@ def test_designs_are_named_as_they_were_drawn(real_result):
 
 
 def test_long_lists_are_counted(real_result):
-    assert "37 more measures" in real_result("Comparison").sentence()
+    result = real_result("Comparison")
+    n_others = sum(one.has_value for one in result.scores) - 5
+    assert n_others > 20 and f"; {n_others} more measures;" in result.sentence()
     assert "10 more pairs" in real_result("CrossnobisPairs").sentence()
 
 

@@ -154,7 +154,7 @@ def test_a_score_that_estimates_nothing_is_refused_with_a_way_out(function, vari
 
 @pytest.mark.parametrize("options", [{"pairs": 1000}, {"target_se": 0.1}])
 def test_options_of_split_scores_are_refused_for_the_others(options):
-    message = f"{next(iter(options))} must be left out for 'variance_ratio', it applies to feature_split"
+    message = f"{next(iter(options))} must be left out for 'variance_ratio'; it applies to feature_split"
     with pytest.raises(ValueError, match=message):
         shesha.estimate(X, Y, "variance_ratio", **options)
 

@@ -46,7 +46,7 @@ class Reference:
         if len(zero):
             raise ValueError(f"reference must have rows with a direction, got zero in rows {check.join_items(zero)}")
         if (rows == rows[0]).all():
-            raise ValueError(f"reference must have rows that differ, got {len(rows)} equal ones")
+            raise ValueError(f"reference must have rows that differ, got {len(rows)} equal rows")
         codes, classes = (
             (None, np.array([])) if labels is None else check.labels(labels, len(rows), "labels", min_classes=1)
         )

@@ -111,6 +111,9 @@ def session_table(
     >>> days = {f"day {k}": recorded("mouse") for k in range(3)}
     >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
     >>> print(found)
+    Trial split is highest in VISp (0.770 [0.48, 1.06], chance 0.047); 3 of 6 areas
+    in sessions are beyond chance, uncorrected.
+    <BLANKLINE>
     6 areas in sessions (3 sessions, 1 animals) by area; 95% intervals of the mean
       over sessions
           areas  trial split            chance  beyond

@@ -74,7 +74,7 @@ def cut_into_strata(values: Vector) -> Index:
     Examples
     --------
     >>> cut_into_strata(np.array([0.0, 0.1, 5.0, 5.1, 9.0, 9.1, 30.0, 2.0])).tolist()
-    [0, 0, 2, 2, 3, 3, 4, 1]
+    [0, 0, 1, 1, 1, 1, 2, 0]
     """
     values = np.asarray(values, dtype=np.float64) / np.abs(values).max()
     known, place = _Sorted.build(values)

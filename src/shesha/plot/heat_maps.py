@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shesha.charts import heat_map, leaf_order
+from shesha.inputs import validation as check
 from shesha.results import CalibratedLayers, OverTime, PairScore, PairwiseComparison
 from shesha.support import argument_types as kinds
 
@@ -63,6 +64,7 @@ def similarity(
     matplotlib Axes
     """
     kinds.instance(pairs, PairwiseComparison, "pairs", "a PairwiseComparison")
+    check.boolean(cluster, "cluster")
     table = pairs.matrix(measure)
     name = full_name(pairs, measure)
     closer = next(pair.score.closer for pair in pairs.scores if pair.score.measure == name)

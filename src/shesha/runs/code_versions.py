@@ -44,9 +44,9 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
     Examples
     --------
     >>> from shesha.kernels import argsort, upper_triangles
-    >>> version_of_code(ordering.Ordering) == version_of_code(ordering.Ordering)
+    >>> version_of_code(argsort.Ordering) == version_of_code(argsort.Ordering)
     True
-    >>> version_of_code(ordering.Ordering) == version_of_code(triangles.square)
+    >>> version_of_code(argsort.Ordering) == version_of_code(upper_triangles.square)
     False
     """
     digest = hashlib.sha256()

@@ -94,7 +94,7 @@ def _require_taken(name: str, value: object, variant: Variant, takers: list[Vari
 def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
     """Return the residuals of the features given the covariates."""
     if known.columns is None or not isinstance(source, Rows):
-        raise ValueError("covariates must be columns beside features, got distances between rows")
+        raise ValueError("covariates need features, got distances between rows")
     rows = source.whole.rows
     return Rows(known.fit(rows).residuals(rows), source.name)
 

@@ -174,7 +174,7 @@ def test_files_half_written_are_swept_by_the_run_that_may_write_alone(held, toy,
     models.mkdir()
     half = models / "0123.npz.1.part"
     half.write_bytes(b"PK")
-    with pytest.raises(StoreError, match="store must have one writer"):
+    with pytest.raises(StoreError, match="store must have only one writer"):
         run(toy, store=here / "a.sqlite", wait=False, **OPTIONS)
     assert half.exists()
     held.kill()
