@@ -278,5 +278,5 @@ def test_any_run_length_has_a_threshold(canaries, again):
 
 
 def test_equal_rows_are_no_reference():
-    with pytest.raises(ValueError, match="reference must have rows that differ, got 9 equal ones"):
+    with pytest.raises(ValueError, match="reference must have rows that differ, got 9 equal rows"):
         DriftMonitor(np.full((9, 3), 0.3))
