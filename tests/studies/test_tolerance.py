@@ -22,6 +22,7 @@ def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
 
 def test_rounding_counts_as_a_spread_of_its_own():
     assert allowed(decimals=2) == pytest.approx(0.005)
+    assert allowed(decimals=2) > 0.005, "a difference of exactly half a digit agrees"
     assert allowed(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
     assert allowed(float("nan"), decimals=1) == pytest.approx(0.05)
 
@@ -33,6 +34,7 @@ def test_the_error_of_a_rank_correlation_is_that_of_samples():
         drawn.append(spearmanr(x, 0.6 * x + 0.8 * rng.standard_normal(25)).statistic)
     assert correlation_error(float(np.mean(drawn)), 25) == pytest.approx(np.std(drawn), rel=0.12)
     assert np.isnan(correlation_error(0.5, 3))
+    assert correlation_error(0.0, 4) == 1
     assert correlation_error(0.0, 28) == pytest.approx(1 / 5)
     assert correlation_error(1.0, 28) == correlation_error(-1.0, 28) == 0
     # Bonett and Wright: the variance of Fisher's z, (1 + rho squared / 2) / (n - 3), on the scale of rho.
@@ -85,6 +87,8 @@ def test_what_is_loose_depends_on_the_range_of_the_number(published, within, our
 
 def test_p_values():
     assert p_values_agree("<0.05", 0.05) is False
+    assert p_values_agree("0.01", 0.029) is p_values_agree("0.01", 0.0034) is True
+    assert p_values_agree("0.01", 0.031) is p_values_agree("0.01", 0.0033) is False
     assert p_values_agree("0.05", 0.9) is False
     assert p_values_agree("0.01", 0.0) is p_values_agree("0", 0.01) is False
     assert p_values_agree("<0.001", 0.002) is False
