@@ -6,7 +6,7 @@ the rows come in batches and however many threads there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.threads import parallel
+from shesha.moments.batch_checks import is_finite
 from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge, merge_all
 from shesha.support import memory as memory
@@ -69,6 +70,17 @@ class Accumulator:
             rows = join_batches([*self.pending, tuple(rows)])
         return sum_panel(rows, self.pairs)
 
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that restores what is held now; call it before more than one later batch is added."""
+        kept = list(self.parts), self.current, self.pending, self.n_pending, self.part_rows
+        n_blocks = len(self.pending)
+
+        def restore() -> None:
+            self.parts, self.current, self.pending, self.n_pending, self.part_rows = kept
+            del self.pending[n_blocks:]
+
+        return restore
+
     def flushed_parts(self) -> list[Sums]:
         """All parts, including pending rows; the accumulator is unchanged."""
         found = list(self.parts)
@@ -83,6 +95,8 @@ class Accumulator:
         return join_batches(self.pending)
 
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
+        if not all(is_finite(side[start:stop]) for side in sides):
+            raise ValueError("rows must be finite, got NaN or infinity")
         # Copies, since loaders fill the same buffer again.
         self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
         self.n_pending += stop - start

@@ -115,8 +115,10 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     z = _uninitialised((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
     # Integers and single precision become doubles here, before anything is subtracted.
-    np.subtract(rows, pilot, out=moved, dtype=np.float64)
-    lengths = np.einsum("ij,ij->i", moved, moved)
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Infinity is refused below.
+        np.subtract(rows, pilot, out=moved, dtype=np.float64)
+        lengths = np.einsum("ij,ij->i", moved, moved)
     unit = 1.0
     if not _is_safe(lengths):
         _require_finite(rows)
