@@ -9,8 +9,8 @@ import numpy as np
 
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.design_arguments import exchange
-from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.group_halves import group_kinds
+from shesha.nulls.permutation_design import Exchange
 from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
