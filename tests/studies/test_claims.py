@@ -167,6 +167,28 @@ def test_only_the_papers_own_can_take_a_claim_away(on, repeated, survives, verdi
     assert (found.survives in (NOT_NEEDED, ABSENT)) == (survives is None)
 
 
+@pytest.mark.parametrize(
+    ("operator", "threshold", "fact", "answer"),
+    [
+        # At the threshold itself: nothing is above or below it, and a test of absence includes it.
+        ("above", 0.5, Fact(0.5), NO),
+        ("above", 0.5, Fact(0.7, 0.5, 0.9), OPEN),
+        ("below", 0.5, Fact(0.5), NO),
+        ("below", 0.5, Fact(0.3, 0.1, 0.5), OPEN),
+        ("within", 0.5, Fact(0.0, -0.5, 0.5), YES),
+        ("within", 0.5, Fact(0.4, 0.0, 0.8), OPEN),
+        ("within", 0.5, Fact(-0.4, -0.8, 0.0), OPEN),
+        ("within", 0.5, Fact(-0.4, -0.8, -0.1), NO),
+        ("significant", 0.05, Fact(0.05), YES),
+        ("often", 0.75, Fact(0.75), YES),
+        ("often", 0.75, Fact(0.25), NO),
+        ("often", 0.75, Fact(0.3), OPEN),
+    ],
+)
+def test_answers_at_the_threshold(operator, threshold, fact, answer):
+    assert OPERATORS[operator](fact, threshold) == answer
+
+
 def test_a_large_p_value_decides_nothing():
     assert OPERATORS["significant"](Fact(0.9), 0.05) == OPEN
     with pytest.raises(ValueError, match="p-values must be judged by 'significant'"):

@@ -70,6 +70,10 @@ def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any
     except KeyboardInterrupt:
         typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
         raise
+    except ValueError:
+        # The files must change, and a state of other files is of no use.
+        state.unlink(missing_ok=True)
+        raise
 
 
 def _state_file(files: Sequence[Path]) -> Path:

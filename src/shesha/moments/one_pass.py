@@ -31,7 +31,9 @@ def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments
         names = fresh.names
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({first:,}), got {second:,}")
     source = describe_source(sides)
-    found = _resume(fresh, state, source)
+    found, counted = _resume(fresh, state)
+    if counted is not None and counted != source:
+        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
     return _count(found, stretches(sides, len(found)), state, source)
 
 
@@ -40,8 +42,9 @@ def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moment
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
         raise TypeError(f"Moments.of takes two representations, or one iterable of batches, got one {kind}")
-    found = _resume(fresh, state, [])
-    found = _count(found, stream(batches, len(found)), state, [])
+    found, counted = _resume(fresh, state)
+    source = counted or []
+    found = _count(found, stream(batches, fresh.names, len(found), source), state, source)
     if not len(found):
         raise ValueError("batches must hold at least one row, got an empty stream")
     return found
@@ -53,18 +56,23 @@ def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
         raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
     pairs = all_pairs(len(sources))
     parts = sum_dask(sources, fresh.names, pairs)
+    if not parts:
+        return fresh
     fresh.set_parts(Accumulator(tuple(side.shape[1] for side in sources), pairs), parts)
     fresh.note_precision([np.empty(0, dtype=side.dtype) for side in sources])
     return fresh
 
 
-def _resume(fresh: Moments, state: State, source: list[Any]) -> Moments:
+def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
+    """Return what was counted before, and the description of its source."""
     if state is None or not Path(state).exists():
-        return fresh
+        return fresh, None
     found, header = Moments.load_with_header(state)
-    if header.get("source") != source or found.names != fresh.names:
-        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
-    return found
+    if found.names != fresh.names:
+        raise ValueError(
+            f"state must be of {', '.join(fresh.names)}, got {state}, which is of {', '.join(found.names)}"
+        )
+    return found, header.get("source", [])
 
 
 def _count(found: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
@@ -75,7 +83,8 @@ def _count(found: Moments, batches: Iterable[list[Any]], state: State, source: l
             if state is not None and time.monotonic() - last > _SAVE_EVERY:
                 found.save_with_source(state, source)
                 last = time.monotonic()
-    except KeyboardInterrupt:
+    except BaseException:
+        # Ctrl-C, a loader that fails, a batch with NaN: what was counted before stays.
         if state is not None and len(found):
             found.save_with_source(state, source)
         raise
