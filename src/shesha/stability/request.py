@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,6 +125,3 @@ class Evidence:
     pairs_dropped: int = 0
     reason: str = ""
     notes: tuple[str, ...] = ()
-
-
-Estimator = Callable[[Request], Evidence]
