@@ -52,8 +52,8 @@ def main() -> None:
         "This page reports error rates of coherence: false positives, and the coverage of intervals. Use it to judge a "
         "p-value or\nan interval of a group. The columns *coherence*, *unbiased* and *magnitude* have the percentage "
         f"of {given.runs} groups without an\neffect that reach p <= 0.05 ({N_CONTROLS} controls, {N_FEATURES} "
-        f"features, {DRAWS} draws). The next two columns have the mean coherence of these\ngroups and its mean chance level. The "
-        "last two have the percentage of 95 % intervals that contain the mean score, for\n"
+        f"features, {DRAWS} draws). The next two columns have the mean coherence of these\ngroups and its mean chance "
+        "level. The last two have the percentage of 95 % intervals that contain the mean score, for\n"
         f"{given.runs} groups with an effect (a step of 1 in one feature). `scripts/make_coherence_table.py` makes the "
         "table.\n"
     )
