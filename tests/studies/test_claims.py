@@ -8,7 +8,16 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from shesha.studies.checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
+from shesha.studies.checks import (
+    AGREES,
+    DIFFERS,
+    HOLDS_NOT,
+    INCONCLUSIVE,
+    NOT_FOUND,
+    NOT_RUN,
+    STAND_IN,
+    UNREACHABLE,
+)
 from shesha.studies.claims import (
     ABSENT,
     BASES,
@@ -103,6 +112,17 @@ def test_the_check_of_a_claim_has_its_verdict(claim):
     own = checks[checks.what.str.contains(claim.check, regex=False)]
     assert len(own) == 1
     assert own.verdict.iloc[0] == judge(claim, FOUND[claim.study]).verdict
+
+
+@pytest.mark.parametrize("study", studies(), ids=lambda one: one.name)
+def test_other_models_never_contradict_a_claim_in_words(study):
+    """The strongest words about other models are "not found on stand-ins"."""
+    lines = lesser_claims(study)
+    if not lines:
+        return
+    checks = pd.read_csv(PAGES / study.name / CHECKS, keep_default_na=False)
+    worded = checks[[line in lines for line in zip(checks["where"], checks.what, strict=True)]]
+    assert not set(worded[worded.basis == STAND_IN].verdict) & {DIFFERS, HOLDS_NOT}
 
 
 @pytest.mark.parametrize("paper", limits())
