@@ -15,7 +15,7 @@ import numpy as np
 
 from shesha.kernels.threads import parallel
 from shesha.moments.batch_checks import is_finite
-from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
+from shesha.moments.panel_sums import Pairs, Workspace, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge, merge_all
 from shesha.support import memory as memory
 from shesha.support.arrays import namespace, stays, to_host
@@ -61,7 +61,7 @@ class Accumulator:
             # As many whole panels as come before the next change of their size.
             count = min((n - start) // size, max(1, self._rows_until_growth() // size))
             starts = range(start, start + count * size, size)
-            work = partial(_sum_slice, sides, size, self.pairs)
+            work = partial(_sum_slice, sides, size, self.pairs, Workspace())
             for found in parallel(work, starts, at_once=self._at_once()):
                 self._put(found)
             start += count * size
@@ -160,8 +160,8 @@ def _merge_neighbours(parts: Sequence[Sums]) -> list[Sums]:
     return [merge_all(parts[i : i + 2]) for i in range(0, len(parts), 2)]
 
 
-def _sum_slice(sides: Sequence[Any], size: int, pairs: Pairs, start: int) -> Sums:
-    return sum_panel([side[start : start + size] for side in sides], pairs)
+def _sum_slice(sides: Sequence[Any], size: int, pairs: Pairs, workspace: Workspace, start: int) -> Sums:
+    return sum_panel([side[start : start + size] for side in sides], pairs, workspace)
 
 
 def _copy(rows: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.numerical_precision import length_unit
-from shesha.moments.sums import SideSums, Sums, shift_means
+from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
 from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
 from shesha.support.types import Array, Matrix, Vector
 
@@ -35,7 +36,26 @@ def all_pairs(n_sides: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_sides), 2))
 
 
-def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
+class Workspace(threading.local):
+    """Memory for the rows of panels, used again for the next panel of the same thread.
+
+    Otherwise each panel asks the system for its megabytes anew: workers of Dask return memory at once, which took a
+    third of their time.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, Vector] = {}
+
+    def matrix(self, place: int, shape: tuple[int, int]) -> Matrix:
+        """Return a matrix, of any content, for a side; it overlaps with the last one for that side."""
+        size = shape[0] * shape[1]
+        known = self._buffers.get(place)
+        if known is None or known.size < size:
+            known = self._buffers[place] = np.empty(size)
+        return known[:size].reshape(shape)
+
+
+def sum_panel(sides: Sequence[Any], pairs: Pairs, workspace: Workspace | None = None) -> Sums:
     """Sums over some rows of equally long matrices: NumPy, sparse, or on a device, which then computes the products.
 
     Raises
@@ -43,7 +63,8 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     ValueError
         If an entry is NaN or infinite.
     """
-    panels = [Panel.build(side) for side in sides]
+    own = Workspace() if workspace is None else workspace
+    panels = [Panel.build(side, own, place) for place, side in enumerate(sides)]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
     return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
 
@@ -59,17 +80,18 @@ class Panel:
     """Of z."""
 
     @classmethod
-    def build(cls, side: Any) -> Panel:
-        """Prepare some rows of one representation."""
+    def build(cls, side: Any, workspace: Workspace | None = None, place: int = 0) -> Panel:
+        """Prepare some rows of one representation, in the memory for the side of this place."""
         rows = _as_array(side)
-        z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
+        own = Workspace() if workspace is None else workspace
+        z, pilot, unit = _centre(rows, own, place) if is_numpy(rows) else _centre_on_device(doubles(rows))
         ones = like_array(np.ones(z.shape[0]), z)
         return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
 
     def products(self, other: Panel) -> Matrix:
         """Products of z with that of another side, both about the mean of the panel."""
         found = to_host(self.z.T @ other.z)
-        found -= (self.z.shape[0] * self.mean)[:, np.newaxis] * other.mean
+        add_outer_product(found, -(self.z.shape[0] * self.mean), other.mean)
         # From the pilot row to the mean row.
         shift_means(found, -self.mean[:-1], -other.mean[:-1])
         return found
@@ -85,9 +107,9 @@ def _as_array(side: Any) -> Any:
     return side if stays(side) else to_host(side)
 
 
-def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
+def _centre(rows: Array, workspace: Workspace, place: int) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
-    z = np.empty((rows.shape[0], rows.shape[1] + 1))
+    z = workspace.matrix(place, (rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
     # Integers and single precision become doubles here, before anything is subtracted.
     with np.errstate(invalid="ignore", over="ignore"):
