@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha.io import open_matrix
-from shesha.io.paths import UnreadableFileError
+from shesha.io.file_checks import UnreadableFileError
 
 
 @pytest.fixture

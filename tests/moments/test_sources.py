@@ -230,20 +230,3 @@ def test_few_dask_chunks_have_parts_for_an_interval_within_the_memory(pair, monk
     assert 30 <= len(Moments.of(*arrays).parts()) <= 64
     monkeypatch.setenv("SHESHA_MEMORY", "50k")
     assert len(Moments.of(*arrays).parts()) <= 16
-
-
-def test_a_workspace_is_used_again_and_changes_no_bit(pair):
-    from shesha.moments.panel_sums import Workspace, sum_panel
-
-    workspace = Workspace()
-    own = [sum_panel([side[i : i + n] for side in pair], [(0, 1)]) for i, n in ((0, 1_000), (1_000, 300), (1_300, 900))]
-    shared = [
-        sum_panel([side[i : i + n] for side in pair], [(0, 1)], workspace)
-        for i, n in ((0, 1_000), (1_000, 300), (1_300, 900))
-    ]
-    for one, other in zip(own, shared, strict=True):
-        assert (one.cross[0, 1] == other.cross[0, 1]).all()
-        assert (one.sides[1].products == other.sides[1].products).all()
-    matrix = workspace.matrix(0, (1_000, 7))
-    assert np.shares_memory(matrix, workspace.matrix(0, (20, 7)))
-    assert not np.shares_memory(matrix, workspace.matrix(1, (20, 7)))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io.paths import UnreadableFileError, require_memory
+from shesha.io.file_checks import UnreadableFileError, require_memory
 from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}

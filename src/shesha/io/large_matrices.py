@@ -15,8 +15,8 @@ import numpy as np
 from shesha.io._numpy_files import npy_arrays
 from shesha.io._tables import numeric_columns
 from shesha.io._zarr import open_zarr_matrix
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_existing
 from shesha.io.list_columns import list_columns, stack_lists
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_existing
 from shesha.io.shards import ShardedMatrix
 from shesha.support.types import Array
 

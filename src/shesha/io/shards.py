@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.io._stored_array import natural
-from shesha.io.paths import UnreadableFileError
+from shesha.io.file_checks import UnreadableFileError
 from shesha.support.types import Array
 
 Opener = Callable[[Path], Any]

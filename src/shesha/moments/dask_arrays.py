@@ -12,7 +12,7 @@ import numpy as np
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batch_checks import check_batch, require_finite
-from shesha.moments.panel_sums import Pairs, Workspace, panel_rows, sum_panel
+from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
 
@@ -113,11 +113,10 @@ def _sum_chunk(
             )
     length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
     size = panel_rows([int(side.shape[1]) for side in rows])
-    workspace = Workspace()
     try:
         with single_threaded_blas():
             return [
-                _sum_rows([side[start : start + length] for side in rows], pairs, size, workspace)
+                _sum_rows([side[start : start + length] for side in rows], pairs, size)
                 for start in range(0, int(rows[0].shape[0]), length)
             ]
     except ValueError:
@@ -126,9 +125,9 @@ def _sum_chunk(
         raise
 
 
-def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int, workspace: Workspace) -> Sums:
+def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
     starts = range(0, int(sides[0].shape[0]), size)
-    panels = (sum_panel([side[i : i + size] for side in sides], pairs, workspace) for i in starts)
+    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in starts)
     return reduce(partial(merge, in_place=True), panels)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,6 +12,7 @@ import numpy as np
 from shesha.kernels.numerical_precision import length_unit
 from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
 from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
+from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
 _ENTRIES = 1 << 21
@@ -36,26 +36,7 @@ def all_pairs(n_sides: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_sides), 2))
 
 
-class Workspace(threading.local):
-    """Memory for the rows of panels, used again for the next panel of the same thread.
-
-    Otherwise each panel asks the system for its megabytes anew: workers of Dask return memory at once, which took a
-    third of their time.
-    """
-
-    def __init__(self) -> None:
-        self._buffers: dict[int, Vector] = {}
-
-    def matrix(self, place: int, shape: tuple[int, int]) -> Matrix:
-        """Return a matrix, of any content, for a side; it overlaps with the last one for that side."""
-        size = shape[0] * shape[1]
-        known = self._buffers.get(place)
-        if known is None or known.size < size:
-            known = self._buffers[place] = np.empty(size)
-        return known[:size].reshape(shape)
-
-
-def sum_panel(sides: Sequence[Any], pairs: Pairs, workspace: Workspace | None = None) -> Sums:
+def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     """Sums over some rows of equally long matrices: NumPy, sparse, or on a device, which then computes the products.
 
     Raises
@@ -63,10 +44,12 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs, workspace: Workspace | None = 
     ValueError
         If an entry is NaN or infinite.
     """
-    own = Workspace() if workspace is None else workspace
-    panels = [Panel.build(side, own, place) for place, side in enumerate(sides)]
+    panels = [Panel.build(side) for side in sides]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
-    return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    sums = Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    for panel in panels:
+        _recycle(panel.z)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -80,11 +63,10 @@ class Panel:
     """Of z."""
 
     @classmethod
-    def build(cls, side: Any, workspace: Workspace | None = None, place: int = 0) -> Panel:
-        """Prepare some rows of one representation, in the memory for the side of this place."""
+    def build(cls, side: Any) -> Panel:
+        """Prepare some rows of one representation."""
         rows = _as_array(side)
-        own = Workspace() if workspace is None else workspace
-        z, pilot, unit = _centre(rows, own, place) if is_numpy(rows) else _centre_on_device(doubles(rows))
+        z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
         ones = like_array(np.ones(z.shape[0]), z)
         return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
 
@@ -101,15 +83,36 @@ class Panel:
         return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
 
 
+_spare: list[Array] = []
+"""Memory of finished panels. Memory that is new from the system costs as much time as narrow products."""
+
+
+def _uninitialised(shape: tuple[int, int]) -> Matrix:
+    size = shape[0] * shape[1]
+    try:
+        spare = _spare.pop()
+    except IndexError:
+        spare = np.empty(0)
+    if spare.size < size:
+        spare = np.empty(size)
+    return spare[:size].reshape(shape)
+
+
+def _recycle(z: Any) -> None:
+    """Keep the memory of a panel for the next one, within a small share of the memory budget."""
+    if is_numpy(z) and (len(_spare) + 1) * z.base.nbytes <= memory_budget() // 32:
+        _spare.append(z.base)
+
+
 def _as_array(side: Any) -> Any:
     if hasattr(side, "toarray"):
         return side.toarray()
     return side if stays(side) else to_host(side)
 
 
-def _centre(rows: Array, workspace: Workspace, place: int) -> tuple[Matrix, Vector, float]:
+def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
-    z = workspace.matrix(place, (rows.shape[0], rows.shape[1] + 1))
+    z = _uninitialised((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
     # Integers and single precision become doubles here, before anything is subtracted.
     with np.errstate(invalid="ignore", over="ignore"):

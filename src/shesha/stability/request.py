@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.design_arguments import exchange
-from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.group_halves import group_kinds
+from shesha.nulls.permutation_design import Exchange
 from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
@@ -126,6 +125,3 @@ class Evidence:
     pairs_dropped: int = 0
     reason: str = ""
     notes: tuple[str, ...] = ()
-
-
-Estimator = Callable[[Request], Evidence]

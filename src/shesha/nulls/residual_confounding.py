@@ -24,7 +24,7 @@ _CLEARLY = 3.5
 _NORMAL = NormalDist()
 
 
-def strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
+def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
     """Return warnings about a number that both sides follow inside its strata."""
     if within is None:
         return []
