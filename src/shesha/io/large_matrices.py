@@ -14,8 +14,8 @@ import numpy as np
 from shesha.io._numpy_files import npy_arrays
 from shesha.io._tables import numeric_columns
 from shesha.io._zarr import open_zarr_matrix
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_existing
 from shesha.io.list_columns import list_columns, stack_lists
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_existing
 from shesha.support.types import Array
 
 ENDINGS = (".npy", ".zarr", ".parquet")

@@ -91,11 +91,6 @@ class SummedGram(Gram):
         assert isinstance(other, SummedGram)
         return self._raw_inner(other) / (self.norm * other.norm)
 
-    def mean_inner(self, other: Gram) -> float:
-        """Mean of the inner product over all permutations of the rows; 0 if unbiased."""
-        assert isinstance(other, SummedGram)
-        return 0.0 if self.unbiased else self.traces * other.traces / ((self.n_rows - 1) * self.norm * other.norm)
-
     def _raw_inner(self, other: SummedGram) -> float:
         block, n = self.sums.cross_products(self.index, other.index), self.n_rows
         found = float((block[:-1, :-1] ** 2).sum())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import directed_rows
-from shesha.benchmark.directed_rows import compare_directed, required_metric
 from shesha.benchmark.measure_entries import entries, entry_version
+from shesha.benchmark.zero_rows import compare_directed, required_metric
 from shesha.comparison import engine as engine
 from shesha.views import Rdm, Representation
 

@@ -82,10 +82,6 @@ def comparison_page(result: Comparison) -> Page:
     )
 
 
-def _all_measures_section(scores: Sequence[Score]) -> Section:
-    return Section("All measures", (_scores(scores, "All measures"), *measures_explained(scores)))
-
-
 def comparison_metrics(result: Comparison) -> list[Metric]:
     """Return the values with a null for the header of a card: those of the first representation."""
     return [
