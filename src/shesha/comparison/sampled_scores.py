@@ -108,9 +108,9 @@ def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, s
     if reason or plan is None:
         raise NotEstimable(reason)
     return (
-        _of_queries(measure, plan, queries)
+        _estimate_from_queries(measure, plan, queries)
         if isinstance(plan, SampledRows)
-        else _of_pairs(measure, plan, X, Y, sampling)
+        else _estimate_from_pairs(measure, plan, X, Y, sampling)
     )
 
 
@@ -181,7 +181,7 @@ class _Queries:
         return self._rng.permutation(found)
 
 
-def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
+def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
     """Mean over query rows; more are drawn until the error is small enough."""
     options, n, batches = dict(measure.view_key[1]), queries.n, list[Vector]()
     while True:
@@ -198,7 +198,9 @@ def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Esti
     return _Estimate(float(terms.mean()), error, q, what, rare)
 
 
-def _of_pairs(measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling) -> _Estimate:
+def _estimate_from_pairs(
+    measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling
+) -> _Estimate:
     """Estimate from random pairs or triples of rows; more are drawn until the error is small enough."""
     n, rng = X.n_rows, spawn(sampling.seed, 1)
     metric: Metric = plan.metric or measure.parameters["metric"]
