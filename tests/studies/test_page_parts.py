@@ -59,7 +59,7 @@ def test_a_line_of_a_scorecard_names_the_control():
     control = Rule("left", "above", 0.0, "a reason", {YES: "Left.", NO: "Gone."}, "the length held constant")
     facts = {"rho": Fact(1.0), "left": Fact(-1.0)}
     plain = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, card=True)
-    tested = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, control)
+    tested = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, control, card=False)
     alone, beside = (_line(judge(one, facts)) for one in (plain, tested))
     assert alone[0] == "“it is” (Table 1)"
     assert alone[2].endswith("no control needed")
