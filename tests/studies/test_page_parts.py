@@ -10,8 +10,10 @@ import pytest
 
 from shesha.studies import published
 from shesha.studies.appendix import _in_order, _page_link, _place, _section_title
+from shesha.studies.checks import Check
 from shesha.studies.claims import NO, YES, Claim, Rule, judge
 from shesha.studies.facts import Fact
+from shesha.studies.html_page import _verdict_sentence
 from shesha.studies.page import Page, save_page
 from shesha.studies.published_comparison import compare_with_published
 from shesha.studies.scorecards import _line, counts
@@ -100,6 +102,20 @@ def test_published_numbers_meet_the_means_of_their_draws():
     assert found.draws.tolist() == [3, 1, 0]
     assert found.verdict.tolist() == ["agrees", "differs", "not run"]
     assert compare_with_published(ours, paper[:1], [], ["score"]).draws.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        ((), ""),
+        (("agrees",), "The one published number or claim agrees."),
+        (("not run",), "The one published number or claim was not run."),
+        (("agrees", "differs"), "Of 2 published numbers and claims 1 agrees, 1 differs."),
+        (("differs", "agrees", "agrees"), "Of 3 published numbers and claims 2 agree, 1 differs."),
+    ],
+)
+def test_verdicts_are_counted_in_a_sentence(verdicts, sentence):
+    assert _verdict_sentence([Check("Paper", "a", 1.0, 1.0, one, "a reason") for one in verdicts]) == sentence
 
 
 def test_every_second_tick_is_left_out_where_there_are_seven():
