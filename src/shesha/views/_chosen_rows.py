@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.support.types import Array, Index
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 """Number of values that are read at a time."""
 
 
