@@ -362,10 +362,11 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to choose
-a rate and a run length. `python scripts/make_monitoring_tables.py` makes it. Each monitor has {n} canaries ({fewer} where
-precisions differ) and {k} re-encodings as nulls. Parentheses have 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16
-or float16. Evidently's tests are those of version 0.7.23, reimplemented in the script.
+This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to
+choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes it. Each monitor has {n} canaries
+({fewer} where precisions differ) and {k} re-encodings as nulls. Parentheses have 95 % limits. MiniLM is
+all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16 or float16. Evidently's tests are those of
+version 0.7.23, reimplemented in the script.
 
 ## Nothing changed: the same inputs encoded again
 
@@ -377,8 +378,9 @@ encodings.
 
 Compared with its own re-encodings, no measure exceeds its rate, not even Procrustes. With a threshold common to all
 measures, Procrustes would raise too many alarms. If an encoder is exactly reproducible, drifts tie and the rate is
-lower, down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below). Evidently's tests
-compare the distributions of two sets that are the same inputs; its MMD alarms always or never, depending on the data.
+lower, down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below).
+Evidently's tests compare the distributions of two sets that are the same inputs; its MMD alarms always or never,
+depending on the data.
 
 ## Nothing changed, many checks
 
