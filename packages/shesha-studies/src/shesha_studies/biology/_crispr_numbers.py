@@ -113,14 +113,14 @@ def _reasons(found: Found) -> dict[str, str]:
     made = {
         "": normalisation,
         **{"partial": ranks, "partial_p": ranks},
-        "rho_spread": f"The spread depends on genes and normalisation: three normalisations give {spread}. We do not have "
-        "the other genes.",
+        "rho_spread": f"The spread depends on genes and normalisation: three normalisations give {spread}. We "
+        "do not have the other genes.",
         "rho_spread_p": "The spread depends on genes and normalisation; see its correlation.",
         "rho_n": f"The same cells with other genes; three normalisations give {n}.",
         "rho_n_p": "This p-value belongs to the correlation of "
         f"{found.get('rho', 'confound', 'coherence and n'):.2f} (published -0.17).",
-        "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says six, and "
-        "NTg1 to NTg7.",
+        "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says six, "
+        "and NTg1 to NTg7.",
     }
     if len(null):
         open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
