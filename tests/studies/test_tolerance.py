@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from shesha.studies.checks import judged
-from shesha.studies.tolerance import JOINT, allowed, correlation_error, interval_error, loosely, p_values_agree
+from shesha.studies.tolerance import (
+    JOINT,
+    allowed_difference,
+    correlation_error,
+    interval_error,
+    loosely,
+    p_values_agree,
+)
 
 
 def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
@@ -21,10 +28,10 @@ def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
 
 
 def test_rounding_counts_as_a_spread_of_its_own():
-    assert allowed(decimals=2) == pytest.approx(0.005)
-    assert allowed(decimals=2) > 0.005, "a difference of exactly half a digit agrees"
-    assert allowed(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
-    assert allowed(float("nan"), decimals=1) == pytest.approx(0.05)
+    assert allowed_difference(decimals=2) == pytest.approx(0.005)
+    assert allowed_difference(decimals=2) > 0.005, "a difference of exactly half a digit agrees"
+    assert allowed_difference(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
+    assert allowed_difference(float("nan"), decimals=1) == pytest.approx(0.05)
 
 
 def test_the_error_of_a_rank_correlation_is_that_of_samples():

@@ -84,7 +84,7 @@ class Subject:
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        hashes = [one.hashes[self.places] for one in self.checked] or [row_hashes(one) for one in self.samples]
+        hashes = [one.hashes[self.places] for one in self.diagnostic_rows] or [row_hashes(one) for one in self.samples]
         return min(len(np.unique(side)) for side in hashes)
 
     @cached_property
@@ -126,7 +126,7 @@ class Subject:
         return np.asarray(np.sqrt(np.concatenate(found)))
 
     @cached_property
-    def checked(self) -> tuple[DiagnosticRows, ...]:
+    def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
         """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
         if "checked" in self.given or any(side.is_sparse for side in self.sides):
             return tuple(self.given.get("checked", ()))
@@ -145,8 +145,8 @@ class Subject:
         return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
 
     def _side_products(self, side: int, rows: Index) -> Matrix:
-        if self.checked:
-            found = self.checked[side].products(rows)
+        if self.diagnostic_rows:
+            found = self.diagnostic_rows[side].products(rows)
             if np.isfinite(found).all():
                 return found
         return self.centred_products(side, rows)
@@ -194,7 +194,7 @@ class Subject:
         found: Dependence | None = self.given.get("dependence")
         if found is not None:
             return found
-        checked = self.checked or tuple(DiagnosticRows(side.sample) for side in self.sides)
+        checked = self.diagnostic_rows or tuple(DiagnosticRows(side.sample) for side in self.sides)
         return find_dependence(checked, screened=True)
 
     @cached_property

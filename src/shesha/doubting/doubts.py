@@ -151,7 +151,7 @@ def find_doubts(
     """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
-    given = _given(dependence, checked)
+    given = _computed_inputs(dependence, checked)
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
     return _ask(subject, "feature_split", only_cheap=False)
 
@@ -174,7 +174,7 @@ def find_pair_doubts(
         return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
     used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
-    given = _given(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
+    given = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     given["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
     return _ask(subject, "RSA", only_cheap=only_cheap)
@@ -187,7 +187,7 @@ def diagnostic_rows(side: Representation) -> DiagnosticRows:
     return found
 
 
-def _given(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
+def _computed_inputs(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
     """Return what the caller has computed already."""
     found = {"dependence": dependence, "checked": checked}
     return {name: one for name, one in found.items() if one is not None}

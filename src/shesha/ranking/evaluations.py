@@ -36,7 +36,7 @@ class Problem:
         return len(np.unique(self.design.clusters))
 
     @property
-    def by_distances(self) -> bool:
+    def uses_correlated_distances(self) -> bool:
         """Whether the measure is a function of correlated distances, which a bootstrap of rows can weight."""
         return self.measure.view is RankedRdm and self.measure.inner_product
 

@@ -57,7 +57,7 @@ class Request:
         return exchange(self.n_rows) if self.design is None else self.design
 
     @property
-    def permuted(self) -> Exchange:
+    def null_design(self) -> Exchange:
         """The design of the null; shuffled labels stay within groups if all groups have several classes.
 
         Exchanging whole groups would then leave most labels as they are, or mix them by the order of the rows alone.
@@ -73,7 +73,7 @@ class Request:
 
     def orders(self) -> list[Index]:
         """Random matchings of the rows, which are reproducible if the seed is a number."""
-        return self.permuted.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
+        return self.null_design.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
 
     def resamples(self) -> Matrix:
         """Counts of each row in each resample: an array of shape (n_rows, n_bootstrap)."""

@@ -63,19 +63,19 @@ def write(found: StudyRun, folder: Path) -> Path:
     # Six digits are more than any draw is good for, and a quarter of the size.
     write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
-        return _without_page(found, own)
+        return _write_failure_page(found, own)
     if not study.pages:
-        return _without_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
+        return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = page_of(study, found.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         if found.complete:
             raise ValueError(
-                f"the page of {study.name} must be made of its rows, got {_place_of(error)} (rows are kept)"
+                f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
-        return _without_page(
-            found, own, f"The page was not made: {_place_of(error)}. It may need more cells than these."
+        return _write_failure_page(
+            found, own, f"The page was not made: {_error_location(error)}. It may need more cells than these."
         )
     if found_facts:
         write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
@@ -99,7 +99,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
 
 
-def _place_of(error: Exception) -> str:
+def _error_location(error: Exception) -> str:
     """Name an error, and the line that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
@@ -140,7 +140,7 @@ def has_page(study: Study, folder: Path) -> bool:
     return (folder / study.name / SUMMARY).exists()
 
 
-def _without_page(found: StudyRun, own: Path, why: str = "") -> Path:
+def _write_failure_page(found: StudyRun, own: Path, why: str = "") -> Path:
     """Write a page about the run if no full page can be made, replacing an earlier one."""
     for name in (CHECKS, SUMMARY):
         (own / name).unlink(missing_ok=True)

@@ -30,7 +30,7 @@ def _position(n_features: int, n_classes: int, hyper: Hyper, model: Model) -> nn
     return PositionNetwork(n_features, n_classes, hyper, draw_anchors(model.dataset, model.seed))
 
 
-def _pass_along(passage: str) -> Callable[[Tensor, int], Any]:
+def _edges(passage: str) -> Callable[[Tensor, int], Any]:
     def build_edges(edge_index: Tensor, n_nodes: int) -> Any:
         from shesha.benchmark.graphs import message_edges
 
@@ -64,17 +64,20 @@ DATA = {
 }
 NETWORKS = {
     "GCN": GraphNetwork(
-        build=_convolutional("GCN"), passage=_pass_along("gcn_edges"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
+        build=_convolutional("GCN"), passage=_edges("gcn_edges"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
     ),
     "SAGE": GraphNetwork(
-        build=_convolutional("SAGE"), passage=_pass_along("mean_edges"), hyper={**_COMMON, **_SLOW}, ignores=("heads",)
+        build=_convolutional("SAGE"),
+        passage=_edges("mean_edges"),
+        hyper={**_COMMON, **_SLOW},
+        ignores=("heads",),
     ),
     "GAT": GraphNetwork(
-        build=_convolutional("GAT"), passage=_pass_along("gat_edges"), hyper={**_COMMON, **_FAST, "heads": 8}
+        build=_convolutional("GAT"), passage=_edges("gat_edges"), hyper={**_COMMON, **_FAST, "heads": 8}
     ),
     "PGNN": GraphNetwork(
         build=_position,
-        passage=_pass_along("no_edges"),
+        passage=_edges("no_edges"),
         hyper={**_COMMON, **_FAST, "hidden": 32, "layers": 2},
         ignores=("heads",),
         # Dropping edges would change the distances that it works on.
