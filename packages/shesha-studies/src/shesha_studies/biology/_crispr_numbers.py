@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PAPER = "Geometric Stability"
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
-AT_HAND = "not at hand: only Papalexi 2021 is (its cells with 299 of the genes)"
+AT_HAND = "not available: only Papalexi 2021 is (its cells with 299 of the genes)"
 _MISSING = {
     "Norman 2019": f"the screen of Norman et al. 2019 is {AT_HAND}",
     "Adamson 2016": f"the screen of Adamson et al. 2016 is {AT_HAND}",
@@ -33,7 +33,7 @@ _CONTRADICTED = {
     "perturbations": "appendix 12 counts 422",
     "rho(magnitude, stability | SNR)": "Table 64 has -0.258",
     "p of it": "Table 64 has 8e-8 for a correlation of the other sign",
-    "beta of magnitude (interval as printed)": "its ends do not hold the value; Table 65 has [0.116, 0.131]",
+    "beta of magnitude (interval as printed)": "its limits do not contain the value; Table 65 has [0.116, 0.131]",
     "pooled rho after z-scores": "Table 66 has 0.913 [0.884, 0.936]",
     "lower end of the interval of rho": "Table 62 has 0.407",
     "rho of all": "Table 62 has 0.953 and 0.746",

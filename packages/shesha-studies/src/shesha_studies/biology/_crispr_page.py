@@ -25,7 +25,11 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     found = Found(rows)
     printed, worded = apart(published)
     checks = (*published_checks(found, printed), *against(worded, {}))
-    picture = Picture("crispr", _draw(found), "Scores by group size; magnitude and score; correlations beside fakes")
+    picture = Picture(
+        "crispr",
+        _draw(found),
+        "Scores by group size; magnitude against score; correlations of targets and of control groups",
+    )
     return Page("", tuple(_tables(found)), (picture,), _notes(found), checks)
 
 
@@ -43,10 +47,10 @@ def _tables(found: Found) -> Any:
         _rename(kinds[[*own, "magnitude"]], "type"),
     )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Control cells that pose as a target, by their number", _rename(found.build("size")[sizes], "cells")
+    yield "Groups of control cells, by their number of cells", _rename(found.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
         ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
-        ("Magnitude and score, given something else", "given", "papalexi2021", _BESIDE),
+        ("Magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
         ("The same over both data sets", "given", BOTH, _BESIDE),
         ("Score and a confound", "confound", "papalexi2021", _BESIDE),
         ("Score and a confound over both data sets", "confound", BOTH, _BESIDE),
@@ -56,7 +60,7 @@ def _tables(found: Found) -> Any:
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three ways to take shifts", _rename(found.build("method")[_LINKS], "method")
+    yield "Magnitude and score by three methods", _rename(found.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
         if found.has(part, data):
             yield title, _rename(found.build(part, data)[columns], "setting")
@@ -90,7 +94,7 @@ def _sizes(ax: Any, found: Found) -> None:
     ax.plot(n, sizes.unbiased, "s-", color=PALETTE[1], label="pairwise")
     logarithmic(ax, n)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(xlabel="control cells posing as a target", ylabel="score", title="No effect at all")
+    ax.set(xlabel="control cells in a group", ylabel="score", title="No effect at all")
     ax.legend(frameon=False, fontsize="small")
 
 

@@ -1,4 +1,4 @@
-"""Numbers of the recordings and the published ones beside them."""
+"""Numbers of the recordings and the published ones compared with them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     lines, worded = apart(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
-    shows = "Regions: odd and even trials, equal trials, and halves of the session, beside chance and the paper"
+    shows = (
+        "Regions: odd and even trials, equal trials, and halves of the session, with chance and the published values"
+    )
     picture = Picture("neuroscience", _draw(rows, printed), shows)
     return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
