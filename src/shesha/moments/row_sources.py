@@ -107,10 +107,11 @@ def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
 
 def _describe_side(side: Any) -> list[Any]:
     found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
-    file = getattr(side, "filename", None)
-    if isinstance(file, str | os.PathLike) and Path(file).exists():
-        known = Path(file).stat()
-        found += [str(file), known.st_size, known.st_mtime_ns]
+    files = getattr(side, "files", None) or [getattr(side, "filename", None)]
+    if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
+        for file in files:
+            known = Path(file).stat()
+            found += [str(file), known.st_size, known.st_mtime_ns]
     elif isinstance(side, np.ndarray) and side.size:
         found.append([float(side[0].sum()), float(side[-1].sum())])
     return found
