@@ -126,8 +126,9 @@ def _sum_chunk(
 
 
 def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
-    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in range(0, int(sides[0].shape[0]), size))
-    return reduce(merge, panels)
+    starts = range(0, int(sides[0].shape[0]), size)
+    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in starts)
+    return reduce(partial(merge, in_place=True), panels)
 
 
 def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.numerical_precision import length_unit
-from shesha.moments.sums import SideSums, Sums, shift_means
+from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
 from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
@@ -73,7 +73,7 @@ class Panel:
     def products(self, other: Panel) -> Matrix:
         """Products of z with that of another side, both about the mean of the panel."""
         found = to_host(self.z.T @ other.z)
-        found -= (self.z.shape[0] * self.mean)[:, np.newaxis] * other.mean
+        add_outer_product(found, -(self.z.shape[0] * self.mean), other.mean)
         # From the pilot row to the mean row.
         shift_means(found, -self.mean[:-1], -other.mean[:-1])
         return found

@@ -74,7 +74,7 @@ def stream(
     if left:
         raise ValueError(
             f"batches must hold the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the state "
-            "is of other data"
+            "belongs to other data"
         )
 
 
@@ -107,10 +107,11 @@ def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
 
 def _describe_side(side: Any) -> list[Any]:
     found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
-    file = getattr(side, "filename", None)
-    if isinstance(file, str | os.PathLike) and Path(file).exists():
-        known = Path(file).stat()
-        found += [str(file), known.st_size, known.st_mtime_ns]
+    files = getattr(side, "files", None) or [getattr(side, "filename", None)]
+    if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
+        for file in files:
+            known = Path(file).stat()
+            found += [str(file), known.st_size, known.st_mtime_ns]
     elif isinstance(side, np.ndarray) and side.size:
         found.append([float(side[0].sum()), float(side[-1].sum())])
     return found
