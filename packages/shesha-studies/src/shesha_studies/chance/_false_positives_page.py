@@ -178,7 +178,8 @@ def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
     if not len(doubts) or not len(groups):
         return {}
     wrong, right = (pool_rates(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
-    rare, often = right.loc[right.rate.idxmin()], wrong.loc[wrong.rate.idxmax()]
+    rare = right.iloc[int(right.rate.to_numpy().argmin())]
+    often = wrong.iloc[int(wrong.rate.to_numpy().argmax())]
     return {
         **{"groups, lowest": groups.rate.min(), "groups, highest": groups.rate.max()},
         **{"wrong doubts": often.rate, "wrong doubts in words": str(often.data)},

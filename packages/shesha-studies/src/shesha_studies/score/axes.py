@@ -126,7 +126,7 @@ def _variance_share(rows: pd.DataFrame) -> float:
 
 
 def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
-    made = {}
+    made: dict[str, float] = {}
     for family, name in (("cells", "genes"), ("neurons", None)):
         own = rows[(rows.family == family) & ((rows.name == name) if name else True)]
         if len(own):
@@ -139,7 +139,7 @@ def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     """Ranges for the causal model, as it is and with columns of equal variance."""
     own = rows[rows.family == CAUSAL]
     standardised = own["name"].str.endswith(STANDARDISED)
-    made = {}
+    made: dict[str, float] = {}
     for label, some in (("causal", own[~standardised]), ("standardised", own[standardised])):
         for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
             if len(some):
