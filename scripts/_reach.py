@@ -24,6 +24,8 @@ class Reach:
 
     seconds: dict[str, float]
     places: dict[str, set[str]]
+    is_complete: bool = True
+    """Whether all test files of the room have run."""
 
     def tests_at(self, place: str) -> set[str]:
         """Return the tests that reach a statement."""
@@ -45,24 +47,33 @@ def find_reach(root: Path, room: str, probed: Path, kept: Path, most: float | No
     load_libraries(root, list(keys))
     if stale:
         fresh = _run(root, probed, room, stale, most)
-        # Files whose turn did not come are left for the next time.
-        known |= {name: {"key": keys[name]} | entry for name, entry in fresh.items() if entry["seconds"] or not most}
+        known |= {name: {"key": keys[name]} | entry for name, entry in _whole(fresh, most).items()}
         kept.mkdir(parents=True, exist_ok=True)
         (kept / f"{room}.json").write_text(json.dumps(known))
     places: dict[str, set[str]] = {}
     for entry in known.values():
         for place, tests in entry["places"].items():
             places.setdefault(place, set()).update(tests)
-    return Reach({test: s for entry in known.values() for test, s in entry["seconds"].items()}, places)
+    return Reach(
+        {test: s for entry in known.values() for test, s in entry["seconds"].items()},
+        places,
+        keys.keys() <= known.keys(),
+    )
+
+
+def _whole(fresh: dict[str, dict[str, object]], most: float | None) -> dict[str, dict[str, object]]:
+    """Leave out the files whose turn did not come, and the last one, whose tests may not all have begun."""
+    begun = [name for name, entry in fresh.items() if entry["seconds"]]
+    if not most or len(begun) == len(fresh):
+        return fresh
+    return {name: fresh[name] for name in begun[:-1]}
 
 
 def _digest(files: list[Path]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
 
 
-def _run(
-    root: Path, copy: Path, room: str, names: list[str], most: float | None
-) -> dict[str, dict[str, dict[str, object]]]:
+def _run(root: Path, copy: Path, room: str, names: list[str], most: float | None) -> dict[str, dict[str, object]]:
     """Run test files in a copy with probes; return the seconds and the reach of each file."""
     notes, began = copy.parent / f"{room}.hits", time.monotonic()
     shutil.copytree(root / "src", copy / "src", dirs_exist_ok=True)

@@ -31,7 +31,7 @@ READ = """- False positive rates are at their level or below it. Groups of more 
   compared with shuffled labels, because null groups of controls would leave too few controls. With null groups, groups
   of 450 and 486 controls of several kinds were called coherent in 62 of 600 runs (10 %); with shuffled labels in 36.
 - Intervals contain the mean score as stated, except for controls matched by nearest neighbours. Rows share these
-  controls, so with many rows the coverage is only 60 to 90 %. Use p there."""
+  controls, so with many rows the coverage is only 60 to 90 %. Use the p-value in this case."""
 WAYS = {
     "controls": {},
     "shuffled labels": {"null": "pooled"},
@@ -49,11 +49,13 @@ def main() -> None:
     lines = [line(*case, given.runs) for case in track(cases, len(cases), "cases")]
     head = (
         "# How far to trust coherence\n\n"
-        f"The first numbers are the share of {given.runs} groups without an effect that reach p <= 0.05, in percent "
-        f"({N_CONTROLS} controls,\n{N_FEATURES} features, {DRAWS} draws). Then come their mean coherence and its mean "
-        "chance level. The last two columns have the share of\n95 % intervals that contain the mean score, for "
-        f"{given.runs} groups with an effect (a step of 1 in one feature).\n"
-        "`scripts/make_coherence_table.py` makes the table.\n"
+        "This page reports error rates of coherence: false positives, and the coverage of intervals. Use it to judge a "
+        "p-value or\nan interval of a group. The columns *coherence*, *unbiased* and *magnitude* have the percentage "
+        f"of {given.runs} groups without an\neffect that reach p <= 0.05 ({N_CONTROLS} controls, {N_FEATURES} "
+        f"features, {DRAWS} draws). The next two columns have the mean coherence of these\ngroups and its mean chance "
+        "level. The last two have the percentage of 95 % intervals that contain the mean score, for\n"
+        f"{given.runs} groups with an effect (a step of 1 in one feature). `scripts/make_coherence_table.py` makes the "
+        "table.\n"
     )
     table = [
         "| chance | noise | n | coherence | unbiased | magnitude | mean | chance level | interval | of unbiased |",

@@ -98,6 +98,8 @@ def main() -> None:
             for number, one in own.items():
                 tests = choose_tests(clean, one, reach, asked.seconds)
                 verdict, by = judge(clean, one, tests, sum(reach.seconds[test] for test in tests), number)
+                if not tests and not reach.is_complete:
+                    verdict, by = "not judged", "no test that has run reaches it, but some have not run"
                 verdicts[verdict] += 1
                 change = one.describe((clean / one.path).read_bytes())
                 print(f"{verdict:9} {one.path}:{one.line}  {change}  [{by}]", flush=True)

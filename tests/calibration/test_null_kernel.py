@@ -295,3 +295,28 @@ def test_the_identity_comes_first():
     first, *others = identity_first(orders)
     assert np.array_equal(first, np.arange(7))
     assert all(a is b for a, b in zip(orders, others, strict=True))
+
+
+@pytest.mark.parametrize(("n", "d"), [(12, 30), (60, 3)], ids=["products", "one by one"])
+def test_measures_that_share_a_pass_score_as_alone(rng, n, d):
+    """Kernel alignments of one view: the observed score first, then that of each permutation."""
+    X, Y = rng.standard_normal((2, n, d))
+    chosen = [measures.get("CKA"), measures.get("RV")]
+    a, b = (chosen[0].look(Representation.build(one, "X")) for one in (X, Y))
+    orders = [rng.permutation(n) for _ in range(4)]
+    assert null_kernel.shared(chosen, a, b) == [chosen]
+    found = list(null_kernel.side_by_side(chosen, a, b, orders))
+    expected = [
+        [measure.compare_views(*(measure.look(Representation.build(one, "X")) for one in (X, Y[order])))
+         for measure in chosen]
+        for order in (np.arange(n), *orders)
+    ]  # fmt: skip
+    assert np.array(found) == pytest.approx(np.array(expected))
+
+
+def test_products_and_other_measures_have_passes_of_their_own(rng):
+    X, Y = rng.standard_normal((2, 12, 30))
+    chosen = [measures.get("CCA"), measures.get("PWCCA")]
+    a, b = (chosen[0].look(Representation.build(one, "X")) for one in (X, Y))
+    assert null_kernel.shared(chosen, a, b) == [chosen]
+    assert null_kernel.shared([], a, b) == []

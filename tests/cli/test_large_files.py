@@ -94,3 +94,64 @@ def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):
     monkeypatch.delenv("SHESHA_MEMORY")
     found = large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)
     assert found["CKA"].value == pytest.approx(shesha.compare(X, Y, "CKA")["CKA"].value, rel=1e-12)
+
+
+@pytest.fixture
+def folders(files, tmp_path):
+    _, X, Y = files
+    for name, rows in (("model_a", X), ("model_b", Y)):
+        (tmp_path / name).mkdir()
+        for i in range(12):
+            np.save(tmp_path / name / f"part-{i}.npy", rows[i * 1_600 : (i + 1) * 1_600])
+    return [tmp_path / "model_a", tmp_path / "model_b"], X[: 12 * 1_600], Y[: 12 * 1_600]
+
+
+def test_two_folders_of_shards_are_two_representations(invoke, folders, tmp_path):
+    paths, X, Y = folders
+    out = tmp_path / "found.json"
+    done = invoke("compare", *paths, "--shards", "--measures", "CKA,CCA,RSA", "--calibrate", "--json", out)
+    assert done.status == 0
+    assert f"model_a holds {len(X):,} x 12 and model_b holds {len(Y):,} x 9: reading all rows in one pass" in done.err
+    expected = shesha.compare(X, Y, ["CKA", "CCA"])
+    found = {score["measure"]: score for score in json.loads(out.read_text())["scores"]}
+    for score in expected:
+        assert found[score.measure]["value"] == pytest.approx(score.value, rel=1e-12)
+        assert found[score.measure]["interval_low"] < score.value < found[score.measure]["interval_high"]
+    assert "Monte Carlo standard error" in found["RSA"]["note"]
+    assert not list((tmp_path / "cache" / "shesha").iterdir())
+
+
+def test_shards_resume_and_a_changed_shard_begins_anew(folders, tmp_path, monkeypatch):
+    paths, X, Y = folders
+    add = Moments.add_unchecked
+
+    def interrupt(self, sides):
+        if len(self) > 5_000:
+            raise KeyboardInterrupt
+        add(self, sides)
+
+    monkeypatch.setattr("shesha.moments.row_sources.stretch_rows", lambda sides: 2_048)
+    monkeypatch.setattr(Moments, "add_unchecked", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)
+    (state,) = (tmp_path / "cache" / "shesha").iterdir()
+    assert len(Moments.load(state)) == 3 * 2_048
+    counted = []
+    monkeypatch.setattr(Moments, "add_unchecked", lambda self, sides: (counted.append(len(sides[0])), add(self, sides)))
+    found = large.compare_large(paths, ["CKA"], {}, seed=0, **CHANCE)
+    assert sum(counted) == len(X) - 3 * 2_048
+    assert found["CKA"].value == pytest.approx(shesha.compare(X, Y, "CKA")["CKA"].value, rel=1e-12)
+    before = large._state_file(paths)
+    np.save(paths[0] / "part-3.npy", np.zeros((1_600, 12), dtype=np.float32))
+    assert large._state_file(paths) != before
+
+
+def test_shards_need_two_folders_of_equal_rows(invoke, folders):
+    paths, _, _ = folders
+    with pytest.raises(ValueError, match=r"--shards needs two directories, got"):
+        invoke("compare", paths[0], "--shards")
+    with pytest.raises(ValueError, match=r"--shift must be left out with --shards, got both"):
+        invoke("compare", *paths, "--shards", "--shift", "--calibrate")
+    (paths[1] / "part-11.npy").unlink()
+    with pytest.raises(ValueError, match=r"model_b must have as many rows as model_a \(19,200\), got 17,600"):
+        invoke("compare", *paths, "--shards", "--measures", "CKA")

@@ -53,6 +53,23 @@ def test_a_comparison_begins_with_what_is_compared():
     assert str(given).split("\n")[0] == "before (distances of 12,000 rows) and after (12,000 x 64)"
 
 
+def test_a_comparison_says_at_once_whether_it_is_above_chance():
+    assert TWO.headline == "Raw values, not tested against chance: RSA -0.500."
+    expected = replace(CKA, measure="unbiased CKA", expected=0.0)
+    assert replace(TWO, scores=(expected,)).headline.endswith(": unbiased CKA 0.812 (0.000 by chance).")
+    above = replace(CKA, p_value=0.005, corrected_p_value=0.02)
+    below = replace(RSA, p_value=0.3, corrected_p_value=0.3)
+    assert replace(TWO, scores=(above, below)).headline == (
+        "1 of 2 measures is above chance at 0.05, corrected for their number."
+    )
+    none = replace(TWO, scores=(below, replace(above, corrected_p_value=0.06)))
+    assert str(none).split("\n")[1:3] == [
+        "None of 2 measures are above chance at 0.05, corrected for their number: the",
+        "smallest p-value is 0.06 (CKA).",
+    ]
+    assert replace(TWO, scores=(GULP,)).headline.startswith("No measure has a value")
+
+
 def test_each_number_says_which_way_is_closer_and_what_is_possible():
     _, (header, *lines), *_ = sections(str(TWO))
     assert header.split("  ") != header

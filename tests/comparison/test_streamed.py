@@ -6,7 +6,7 @@ from scipy.stats import t as student_t
 
 import shesha
 from shesha import Moments
-from shesha.comparison.moment_scores import _add_interval, jackknife_variance
+from shesha.comparison.moment_scores import _add_interval, jackknife_mean, jackknife_means, jackknife_variance
 from shesha.results import Score
 
 
@@ -36,6 +36,33 @@ def test_the_interval_of_a_mean_of_few_groups_is_the_textbook_one(confidence):
     bounded = _add_interval(score, without, sizes, 0.999, (-0.1, 0.1))
     assert (bounded.interval_low, bounded.interval_high) == (min(values.mean(), -0.1), max(values.mean(), 0.1))
     assert not _add_interval(score, np.append(without[1:], np.nan), sizes, confidence, (-9, 9)).has_interval
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_the_jackknife_corrects_the_bias_of_a_variance(size):
+    """Its bias is minus the variance of the mean, which groups estimate; single values give the variance over n - 1."""
+    values = np.random.default_rng(0).standard_normal(60)
+    without = np.array([np.delete(values, range(i, i + size)).var() for i in range(0, 60, size)])
+    found = jackknife_mean(values.var(), without, np.full(60 // size, size))
+    groups = values.reshape(-1, size).mean(axis=1)
+    assert found == pytest.approx(values.var() + groups.var(ddof=1) / len(groups), rel=1e-12)
+    assert size > 1 or found == pytest.approx(values.var(ddof=1), rel=1e-12)
+
+
+def test_a_bias_that_the_interval_does_not_cover_is_noted(tmp_path):
+    moments = Moments.of(*related(2_000, 0.5))
+    found = shesha.compare(moments, ["CCA", "OrthProc", "unbiased CKA"], calibrate=True, n_permutations=19)
+    assert "the interval is of the value at 2,000 rows" in found["CCA"].note
+    assert found["unbiased CKA"].note == ""
+    corrected = jackknife_means(moments, shesha.measures.choose(["CCA"]))["CCA"]
+    assert f"about {found['CCA'].value - corrected:+.2g} (" in found["CCA"].note
+    # More rows lower CCA, and lengthen the distance.
+    more = shesha.compare(Moments.of(*related(200_000, 0.5)), ["CCA", "OrthProc"])
+    assert more["CCA"].value < corrected < found["CCA"].value
+    assert "about -" in found["OrthProc"].note
+    page = found.save_html(tmp_path / "page.html").read_text()
+    for text in (str(found), found.to_json(), page):
+        assert "not the bias of finite" in " ".join(text.split())
 
 
 def test_unequal_groups_are_weighted():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shesha import io as files
-from shesha.io.paths import reading
+from shesha.io.file_checks import reading
 
 X = np.random.default_rng(0).normal(size=(30, 6))
 
@@ -114,7 +114,7 @@ def test_what_is_neither_file_nor_folder_in_a_store(tmp_path, kind, inside):
 
 
 def test_members_of_an_archive_that_unpack_to_more_than_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("shesha.io.paths._MOST_UNASKED", 1 << 20)
+    monkeypatch.setattr("shesha.io.file_checks._MOST_UNASKED", 1 << 20)
     header = np.lib.format.header_data_from_array_1_0(np.empty((1, 1)))
     with zipfile.ZipFile(tmp_path / "m.npz", "w", zipfile.ZIP_BZIP2) as archive, archive.open("a.npy", "w") as member:
         np.lib.format.write_array_header_1_0(member, {**header, "shape": (3, 10**5)})

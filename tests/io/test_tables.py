@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from shesha import io as files
-from shesha.io.paths import UnreadableFileError
+from shesha.io.file_checks import UnreadableFileError
 
 pytest.importorskip("pyarrow")
 

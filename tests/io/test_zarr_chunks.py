@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shesha.io import _zarr_chunks, open_file
-from shesha.io.paths import UnreadableFileError
+from shesha.io.file_checks import UnreadableFileError
 
 zarr = pytest.importorskip("zarr")
 numcodecs = pytest.importorskip("numcodecs")

@@ -33,6 +33,7 @@ LINEAR = [
     "subspace overlap",
     "HardCorr",
     "SoftCorr",
+    "soft matching",
     "eigenspectrum similarity",
     "MagDiff",
 ]
@@ -141,6 +142,48 @@ def test_merging_in_any_order_gives_the_same_value():
         assert len(merged) == 6_000
         for score in shesha.compare(merged, LINEAR):
             assert score.value == pytest.approx(expected[score.measure].value, rel=1e-12), score.measure
+
+
+def merge_at_random(pieces, rng):
+    """Merge pairs until one is left."""
+    while len(pieces) > 1:
+        first, second = rng.choice(len(pieces), 2, replace=False)
+        merged = pieces[first].merge(pieces[second])
+        pieces = [piece for place, piece in enumerate(pieces) if place not in (first, second)] + [merged]
+    return pieces[0]
+
+
+def test_batches_of_one_to_all_rows_merged_at_random_give_every_measure_far_from_zero():
+    X, Y = pair(20_000, offset=1e6, scale=1e-6)
+    rng = np.random.default_rng(2)
+    expected = shesha.compare(X, Y, LINEAR)
+    seen = set()
+    for _ in range(30):
+        cuts = np.cumsum(np.exp(rng.uniform(0, np.log(20_001), 60)).astype(int))
+        cuts = cuts[cuts < 20_000]
+        pieces = [Moments.of(x, y) for x, y in zip(np.split(X, cuts), np.split(Y, cuts), strict=True)]
+        seen |= {len(piece) for piece in pieces}
+        for score in shesha.compare(merge_at_random(pieces, rng), LINEAR):
+            assert score.value == pytest.approx(expected[score.measure].value, rel=1e-12, abs=0), score.measure
+    assert min(seen) == 1
+    assert max(seen) > 15_000
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000, 20_000])
+def test_every_size_of_batches_gives_every_measure_far_from_zero(size):
+    X, Y = pair(20_000, offset=1e6, scale=1e-6)
+    moments = Moments()
+    for start in range(0, 20_000, size):
+        moments.update(X[start : start + size], Y[start : start + size])
+    expected = shesha.compare(X, Y, LINEAR)
+    for score in shesha.compare(moments, LINEAR):
+        assert score.value == pytest.approx(expected[score.measure].value, rel=1e-12, abs=0), score.measure
+
+
+def test_the_list_of_linear_measures_is_complete():
+    from shesha.measures import choose, takes_moments
+
+    assert {one.name for one in choose("all") if takes_moments(one)} == {name for name in LINEAR if "(" not in name}
 
 
 def test_a_far_first_row_costs_the_others_no_digits():

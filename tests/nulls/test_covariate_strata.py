@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from shesha.nulls import exchange
 from shesha.nulls.covariate_strata import _FEWEST, _LEFT, _PRICES, MOST_ROWS, cut_into_strata
-from shesha.nulls.strata_warnings import strata_excess
+from shesha.nulls.residual_confounding import strata_excess
 
 
 def best_cut(values):

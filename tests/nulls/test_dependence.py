@@ -8,8 +8,8 @@ import pytest
 from shesha import CalibrationWarning, Rdm, calibrate, calibrate_layers, chance, compare
 from shesha.kernels.repeated_rows import repeats, row_hashes
 from shesha.nulls import dependence, exchange
-from shesha.nulls.checked_rows import CheckedRows
 from shesha.nulls.dependence import _is_discrete, p_value_within_design
+from shesha.nulls.diagnostic_rows import DiagnosticRows
 from shesha.results.audit.dependence import LEVEL
 
 K = 19
@@ -136,13 +136,13 @@ def test_repeats_agree_with_a_plain_loop(rng):
 def test_rows_are_discrete_where_columns_have_half_as_many_values_as_there_are_rows(rng, n_values, discrete):
     X = np.stack([rng.permutation(np.arange(60) % n_values) for _ in range(20)], axis=1) * 0.5
     assert len(np.unique(X, axis=0)) == 60
-    assert _is_discrete(CheckedRows(X)) == discrete
+    assert _is_discrete(DiagnosticRows(X)) == discrete
 
 
 @pytest.mark.parametrize(("n_different", "discrete"), [(5, True), (6, False), (7, False)])
 def test_rows_are_discrete_where_fewer_than_a_tenth_differ(rng, n_different, discrete):
     X = rng.standard_normal((n_different, 4))[np.arange(60) % n_different]
-    assert _is_discrete(CheckedRows(X)) == discrete
+    assert _is_discrete(DiagnosticRows(X)) == discrete
 
 
 @pytest.mark.parametrize(("phi", "expected"), [(0.0, 0.0), (0.5, 2 / 3), (0.8, 1.28 / 0.36)])

@@ -10,14 +10,21 @@ import pytest
 from shesha.results.audit.headline import _format_range
 from shesha.results.changes import sentences
 from shesha.results.changes.text import cell, shorten
-from shesha.results.similarity import calibrated_pairs, comparison, consensus, model_ranking_text, pages
+from shesha.results.similarity import (
+    calibrated_pairs,
+    comparison,
+    consensus,
+    model_ranking_text,
+    pages,
+    pair_sentences,
+)
 from shesha.support.memory import readable
 
 NAN = float("nan")
 FORMATTERS = {
     "change": sentences.format_number,
     "model": model_ranking_text._format_number,
-    "page": pages._format_number,
+    "page": pair_sentences.format_number,
     "consensus": consensus._format_number,
     "pairs": calibrated_pairs._format_number,
     "share": model_ranking_text._format_share,
@@ -101,4 +108,4 @@ def test_names_are_cut_only_where_they_do_not_fit(most):
     ],
 )
 def test_counts_agree_with_their_verbs(n, of, text):
-    assert pages._count_phrase(n, of) == text
+    assert pair_sentences._count_phrase(n, of) == text

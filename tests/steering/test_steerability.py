@@ -9,8 +9,8 @@ from shesha.steering import steerability
 from shesha.steering._coordinates import coordinates
 from shesha.steering._directions import fit_probe
 from shesha.steering._neighbour_reader import local_effects
+from shesha.steering._probe_averages import interval
 from shesha.steering._protocol import Setup, steer
-from shesha.steering._scores import interval
 
 ALPHAS = np.array([-1.5, -0.5, 0.0, 1.0])
 

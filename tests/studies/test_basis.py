@@ -7,7 +7,17 @@ import pytest
 
 from shesha.studies import Check, study
 from shesha.studies.appendix import first_sentence
-from shesha.studies.checks import LOOSE, OWN_NUMBERS, RECIPE, STAND_IN, checks_of, judged, with_basis_and_words
+from shesha.studies.checks import (
+    HOLDS_NOT,
+    LOOSE,
+    NOT_FOUND,
+    OWN_NUMBERS,
+    RECIPE,
+    STAND_IN,
+    checks_of,
+    judged,
+    with_basis_and_words,
+)
 from shesha.studies.run_files import with_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
@@ -22,6 +32,26 @@ def test_agreement_is_loose_if_a_quarter_of_the_range_would_agree():
     assert not judged("Paper", "rho", 0.2, 0.25, error=0.03).loose
     assert not judged("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
     assert not judged("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
+
+
+@pytest.mark.parametrize(
+    ("basis", "verdict", "kept"),
+    [
+        (STAND_IN, HOLDS_NOT, NOT_FOUND),
+        (RECIPE, HOLDS_NOT, HOLDS_NOT),
+        (STAND_IN, "agrees", "agrees"),
+        (STAND_IN, "differs", "differs"),
+    ],
+)
+def test_other_models_take_no_claim_away(basis, verdict, kept):
+    assert Check("Paper", "a claim", "it is so", "it is not", verdict, "a control", basis).verdict == kept
+
+
+def test_lines_of_a_table_become_checks_with_their_reasons():
+    table = pd.DataFrame({"published": [0.2, 0.2], "ours": [float("nan"), 0.9], "verdict": ["not run", "differs"]})
+    first, second = checks_of(table, "Paper, Table 2", lambda line: f"ours {line.ours}", "other data")
+    assert (first.ours, first.verdict, first.why) == (None, "not run", "other data")
+    assert (second.ours, second.what, second.where, second.why) == (0.9, "ours 0.9", "Paper, Table 2", "other data")
 
 
 def test_draws_that_spread_widely_agree_loosely():

@@ -8,7 +8,16 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from shesha.studies.checks import AGREES, HOLDS_NOT, INCONCLUSIVE, NOT_FOUND, NOT_RUN, UNREACHABLE
+from shesha.studies.checks import (
+    AGREES,
+    DIFFERS,
+    HOLDS_NOT,
+    INCONCLUSIVE,
+    NOT_FOUND,
+    NOT_RUN,
+    STAND_IN,
+    UNREACHABLE,
+)
 from shesha.studies.claims import (
     ABSENT,
     BASES,
@@ -105,6 +114,17 @@ def test_the_check_of_a_claim_has_its_verdict(claim):
     assert own.verdict.iloc[0] == judge(claim, FOUND[claim.study]).verdict
 
 
+@pytest.mark.parametrize("study", studies(), ids=lambda one: one.name)
+def test_other_models_never_contradict_a_claim_in_words(study):
+    """The strongest words about other models are "not found on stand-ins"."""
+    lines = lesser_claims(study)
+    if not lines:
+        return
+    checks = pd.read_csv(PAGES / study.name / CHECKS, keep_default_na=False)
+    worded = checks[[line in lines for line in zip(checks["where"], checks.what, strict=True)]]
+    assert not set(worded[worded.basis == STAND_IN].verdict) & {DIFFERS, HOLDS_NOT}
+
+
 @pytest.mark.parametrize("paper", limits())
 def test_a_scorecard_has_ten_to_fifteen_claims(paper):
     own = judged(FOUND)[paper]
@@ -160,6 +180,28 @@ def test_only_the_papers_own_can_take_a_claim_away(on, repeated, survives, verdi
     assert found.verdict == verdict
     assert (found.repeated == IMPOSSIBLE) == (repeated is None)
     assert (found.survives in (NOT_NEEDED, ABSENT)) == (survives is None)
+
+
+@pytest.mark.parametrize(
+    ("operator", "threshold", "fact", "answer"),
+    [
+        # At the threshold itself: nothing is above or below it, and a test of absence includes it.
+        ("above", 0.5, Fact(0.5), NO),
+        ("above", 0.5, Fact(0.7, 0.5, 0.9), OPEN),
+        ("below", 0.5, Fact(0.5), NO),
+        ("below", 0.5, Fact(0.3, 0.1, 0.5), OPEN),
+        ("within", 0.5, Fact(0.0, -0.5, 0.5), YES),
+        ("within", 0.5, Fact(0.4, 0.0, 0.8), OPEN),
+        ("within", 0.5, Fact(-0.4, -0.8, 0.0), OPEN),
+        ("within", 0.5, Fact(-0.4, -0.8, -0.1), NO),
+        ("significant", 0.05, Fact(0.05), YES),
+        ("often", 0.75, Fact(0.75), YES),
+        ("often", 0.75, Fact(0.25), NO),
+        ("often", 0.75, Fact(0.3), OPEN),
+    ],
+)
+def test_answers_at_the_threshold(operator, threshold, fact, answer):
+    assert OPERATORS[operator](fact, threshold) == answer
 
 
 def test_a_large_p_value_decides_nothing():

@@ -7,7 +7,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from shesha.studies.checks import judged
-from shesha.studies.tolerance import JOINT, allowed, correlation_error, interval_error, loosely, p_values_agree
+from shesha.studies.tolerance import (
+    JOINT,
+    allowed_difference,
+    correlation_error,
+    interval_error,
+    loosely,
+    p_values_agree,
+)
 
 
 def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
@@ -21,9 +28,10 @@ def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
 
 
 def test_rounding_counts_as_a_spread_of_its_own():
-    assert allowed(decimals=2) == pytest.approx(0.005)
-    assert allowed(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
-    assert allowed(float("nan"), decimals=1) == pytest.approx(0.05)
+    assert allowed_difference(decimals=2) == pytest.approx(0.005)
+    assert allowed_difference(decimals=2) > 0.005, "a difference of exactly half a digit agrees"
+    assert allowed_difference(0.001, decimals=2) == pytest.approx(JOINT * (0.001**2 + 0.01**2 / 12) ** 0.5)
+    assert allowed_difference(float("nan"), decimals=1) == pytest.approx(0.05)
 
 
 def test_the_error_of_a_rank_correlation_is_that_of_samples():
@@ -33,17 +41,30 @@ def test_the_error_of_a_rank_correlation_is_that_of_samples():
         drawn.append(spearmanr(x, 0.6 * x + 0.8 * rng.standard_normal(25)).statistic)
     assert correlation_error(float(np.mean(drawn)), 25) == pytest.approx(np.std(drawn), rel=0.12)
     assert np.isnan(correlation_error(0.5, 3))
+    assert correlation_error(0.0, 4) == 1
+    assert correlation_error(0.0, 28) == pytest.approx(1 / 5)
+    assert correlation_error(1.0, 28) == correlation_error(-1.0, 28) == 0
+    # Bonett and Wright: the variance of Fisher's z, (1 + rho squared / 2) / (n - 3), on the scale of rho.
+    assert correlation_error(0.8, 28) == pytest.approx(np.sqrt(1.32) / 5 * 0.36)
 
 
 def test_a_printed_interval_gives_the_error_that_made_it():
     assert interval_error(0.5 - JOINT * 0.02, 0.5 + JOINT * 0.02) == pytest.approx(0.02)
-    assert interval_error(float("nan"), 0.3) == 0
+    assert interval_error(float("nan"), 0.3) == interval_error(0.3, float("nan")) == 0
 
 
 def test_a_range_of_readings_is_an_interval():
     found = judged("P", "a", 0.639, -0.56, why="unknown", admissible=(-0.56, 0.79))
     assert (found.verdict, found.loose) == ("agrees", True)
     assert judged("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
+    for end in (-0.56, 0.79):
+        assert judged("P", "a", end, 0.1, admissible=(-0.56, 0.79)).verdict == "agrees"
+
+
+@pytest.mark.parametrize("ours", [None, float("nan")])
+def test_a_number_that_is_not_there_was_not_run(ours):
+    found = judged("P", "a", 0.9, ours, why="no data")
+    assert (found.verdict, found.ours, found.why) == ("not run", None, "no data")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +77,15 @@ def test_a_range_of_readings_is_an_interval():
         (10.0, 4.0, 12.0, False),
         (10.0, 6.0, 12.0, True),
         (0.0077, 0.005, 0.003, False),
+        # Exactly half of a number above 1, and exactly a quarter of the range of a share, are not more than that.
+        (10.0, 5.0, 12.0, False),
+        (0.5, 0.125, 0.5, False),
+        # 1 is a share, and so is 0; a range that goes below 0 is that of a correlation.
+        (1.0, 0.3, 1.0, True),
+        (0.25, 0.2, 0.0, True),
+        (0.25, 0.25, 0.3, True),
+        (0.2, 0.21, 0.1, False),
+        (0.5, 0.2, float("nan"), True),
     ],
 )
 def test_what_is_loose_depends_on_the_range_of_the_number(published, within, ours, loose):
@@ -63,6 +93,11 @@ def test_what_is_loose_depends_on_the_range_of_the_number(published, within, our
 
 
 def test_p_values():
+    assert p_values_agree("<0.05", 0.05) is False
+    assert p_values_agree("0.01", 0.029) is p_values_agree("0.01", 0.0034) is True
+    assert p_values_agree("0.01", 0.031) is p_values_agree("0.01", 0.0033) is False
+    assert p_values_agree("0.05", 0.9) is False
+    assert p_values_agree("0.01", 0.0) is p_values_agree("0", 0.01) is False
     assert p_values_agree("<0.001", 0.002) is False
     assert p_values_agree("0.001", 0.04) is False
     assert p_values_agree("0.5", 0.06) is None

@@ -17,9 +17,9 @@ from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.nulls.checked_rows import CheckedRows
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.diagnostic_rows import DiagnosticRows
+from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
 from shesha.stability import Variant, registered_variants
@@ -93,7 +93,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
         return replace(found, reason=reason)
     try:
-        checked = None if design is not None else CheckedRows(used.sample)
+        checked = None if design is not None else DiagnosticRows(used.sample)
         if checked is not None:
             found = replace(found, dependence=find_dependence([checked]))
         found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence, checked))
@@ -110,7 +110,7 @@ def _add_doubts(
     n: int,
     settings: Settings,
     dependence: Dependence | None,
-    checked: CheckedRows | None,
+    checked: DiagnosticRows | None,
 ) -> Doubts:
     """Add doubts; a requested design is respected, and defines what the order of rows means."""
     told: dict[str, Any] = {

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from shesha import measures
 from shesha.benchmark._import_by_name import import_by_name, is_place
-from shesha.benchmark.directed_rows import RULE, required_metric
 from shesha.benchmark.store import Entry
+from shesha.benchmark.zero_rows import RULE, required_metric
 from shesha.calibration.permutation_scores import null_scores
 from shesha.measures import Measure, choose
 from shesha.measures.user_functions import PlainMeasure, import_measure

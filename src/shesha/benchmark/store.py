@@ -191,7 +191,7 @@ class Store:
     def _number(self, value: Any) -> Any:
         """Return a number from the store, None for NULL; raise an error for other types, which SQLite permits."""
         if not isinstance(value, int | float | None):
-            raise sqlite.damaged(self.path, f"{value!r:.40} instead of a number")
+            raise sqlite.damaged_store_error(self.path, f"{value!r:.40} instead of a number")
         return value
 
 

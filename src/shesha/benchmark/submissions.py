@@ -202,7 +202,7 @@ def _scores(
         **{name: getattr(trial.task, name) for name in ("domain", "dataset", "architecture")},
         "pooling": trial.pooling,
     }
-    reduced = [trial.of.score(entry, values, one, differences) for one in _without_each(cast)]
+    reduced = [trial.of.score(entry, values, one, differences) for one in _leave_one_training_out(cast)]
     return [
         {
             **place,
@@ -213,7 +213,7 @@ def _scores(
     ]
 
 
-def _without_each(cast: Cast) -> Iterator[Cast]:
+def _leave_one_training_out(cast: Cast) -> Iterator[Cast]:
     """Yield the models with one training of each group left out in turn."""
     sizes = [len(models) for models in cast.groups.values()]
     if min(sizes, default=0) < _FEWEST:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.benchmark.directed_rows import compare_directed
 from shesha.benchmark.output_differences import probabilities as checked_probabilities
 from shesha.benchmark.pair_scoring import Pair, ScoreRow, Values
 from shesha.benchmark.tests._base import BenchmarkTest, Cast, Output
+from shesha.benchmark.zero_rows import compare_directed
 from shesha.comparison import engine as engine
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose

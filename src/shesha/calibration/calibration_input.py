@@ -15,7 +15,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures.registry import Choice, Data
 from shesha.measures.user_functions import PlainMeasure
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.support.arrays import like_array
 from shesha.support.memory import memory_budget, require

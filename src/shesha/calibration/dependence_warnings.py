@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.doubting import checked_rows
+from shesha.doubting import diagnostic_rows
 from shesha.nulls.dependence import find_dependence, p_value_within_design
 from shesha.nulls.design_arguments import exchange
 from shesha.nulls.design_warnings import warn_of_series
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.nulls.strata_warnings import false_positive_rate
+from shesha.nulls.residual_confounding import false_positive_rate
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Matrix
@@ -73,7 +73,7 @@ def warn_of_dependence(
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None
-    found = find_dependence([checked_rows(side) for side in sides], screened=True)
+    found = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
     if found.is_dependent:
         warn(f"permuting all rows may give too many false positives: {found.text}", CalibrationWarning)
     return found

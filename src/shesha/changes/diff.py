@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.changes.change_details import note_of_classes, what_changed
+from shesha.changes.examined_layer import note_of_classes, what_changed
 from shesha.changes.index_recall import index_change
 from shesha.changes.layer_changes import LayerPair, layer_change
 from shesha.changes.layer_sources import Reader, Sides, read_sides

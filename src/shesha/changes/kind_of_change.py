@@ -37,8 +37,8 @@ def structure_change(
     X, Y = (side.rows - side.rows.mean(axis=0) for side in (before, after))
     with single_threaded_blas():
         # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
-        linear, ceiling = _held_out(X, Y, fold), _held_out(X, X, fold)
-    kept = _explained_share(X, Y)
+        linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
+    kept = _scaled_variance_share(X, Y)
     ranks = [participation_ratio(side.rows) for side in (before, after)]
     shares = [anisotropy(side.rows) for side in (before, after)]
     new = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
@@ -59,13 +59,13 @@ def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noi
     return "small moves" if kept >= LITTLE else "mixing of features"
 
 
-def _held_out(X: Matrix, Y: Matrix, fold: Index) -> float:
+def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
     found = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
     return 1.0 - float(np.vdot(Y - found, Y - found) / np.vdot(Y, Y))
 
 
-def _explained_share(X: Matrix, Y: Matrix) -> float:
+def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
     """Return the share of the variance of Y that X explains up to a scale: a squared cosine."""
     if X.shape != Y.shape:
         return float("nan")

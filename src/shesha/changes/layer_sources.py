@@ -75,7 +75,7 @@ class Reader:
                 raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
         return found
 
-    def read_again(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
+    def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
         """Return the given re-encodings; for a model without any, make them."""
         if again is not None:
             return _many(again, "again")
@@ -88,7 +88,7 @@ class Reader:
 def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Iterable[Any], reader: Reader) -> Sides:
     """Read all encodings, match their layers, and put their rows in one order."""
     given = {"before": before, "after": after}
-    given |= {f"again[{i}]": one for i, one in enumerate(reader.read_again(before, again))}
+    given |= {f"again[{i}]": one for i, one in enumerate(reader.read_reencodings(before, again))}
     given |= {f"also[{i}]": one for i, one in enumerate(_many(also, "also"))}
     read = {name: reader.read(one, name) for name, one in given.items()}
     matched, note = match_layers(list(read["before"]), list(read["after"]))

@@ -99,7 +99,7 @@ def explore(
         if one.n_rows != first.n_rows:
             raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {one.n_rows:,}")
     known = tuple(one.names for one in built.values() if one.names is not None)
-    colours = labels_of_rows(_ordered(labels, known, first.n_rows)) if labels is not None else ()
+    colours = labels_of_rows(_align_labels(labels, known, first.n_rows)) if labels is not None else ()
     return map_rows(
         align_rows(built),
         _names_of_rows(row_names, known, first.n_rows),
@@ -206,7 +206,7 @@ def _names_of_rows(given: Sequence[object] | None, known: Sequence[Names], n_row
     return found
 
 
-def _ordered(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
+def _align_labels(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
     """Return labels in the order of the rows, one per row."""
     found = labels_in_order(known, {"labels": labels})["labels"]
     check.labels(found, n_rows, "labels", min_classes=1)

@@ -90,7 +90,7 @@ def _sources(one: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]
         found = _find(one)
         if found is None:
             # Raises an error that lists close names.
-            every = [SimpleNamespace(names=_names_of(known)) for known in (*measures.choose("all"), *_scores())]
+            every = [SimpleNamespace(names=_measure_names(known)) for known in (*measures.choose("all"), *_scores())]
             spelling.find_by_name(one, every, "name", "`shesha measures` and `shesha scores`")
         else:
             yield found.name, found.reference
@@ -125,10 +125,10 @@ def _find(name: str) -> Any:
     """Return the measure or score of a name, or None."""
     wanted = _simple(name)
     every = [*measures.choose("all"), *_scores()]
-    return next((one for one in every if wanted in map(_simple, _names_of(one))), None)
+    return next((one for one in every if wanted in map(_simple, _measure_names(one))), None)
 
 
-def _names_of(one: Any) -> tuple[str, ...]:
+def _measure_names(one: Any) -> tuple[str, ...]:
     return (one.name, one.function.__name__) if isinstance(one, measures.Measure) else one.names
 
 

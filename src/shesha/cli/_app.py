@@ -165,7 +165,7 @@ def _why_no_command(name: str, function: Any) -> str:
     return ""
 
 
-def _with_quiet_first(words: list[str]) -> list[str]:
+def _move_quiet_first(words: list[str]) -> list[str]:
     """Accept --quiet after the command as well."""
     end = words.index("--") if "--" in words else len(words)
     quiet = [word for word in words[:end] if word in ("-q", "--quiet")]
@@ -180,7 +180,7 @@ def main() -> None:
     logging.getLogger("shesha").handlers = [_Notes()]
     _add_offered()
     try:
-        app(_with_quiet_first(sys.argv[1:]), default_map=_defaults())
+        app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("SHESHA_DEBUG"):
             raise

@@ -54,7 +54,7 @@ class Canaries:
         chosen = {name: value for name, value in encoding.items() if value is not None}
         return cls(model, file, read_texts(file, column), chosen)
 
-    def encode_again(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
+    def reencode(self, folder: Path, n: int, *, half: bool, seed: int) -> tuple[Any, Any, dict[str, str]]:
         """Return the named reference, its re-encodings and the circumstances."""
         from shesha.drift.canary_encodings import encode_canaries
 

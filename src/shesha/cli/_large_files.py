@@ -33,6 +33,17 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
         return False
 
 
+def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
+    """Refuse anything but two directories, and options that need single rows."""
+    from shesha.io.large_matrices import is_sharded
+
+    given = [f"--{name}" for name, value in others.items() if value]
+    if given:
+        raise ValueError(f"{given[0]} must be left out with --shards, got both")
+    if len(files) != 2 or not all(map(is_sharded, files)):
+        raise ValueError(f"--shards needs two directories, got {', '.join(map(str, files)) or 'none'}")
+
+
 def compare_large(
     files: Sequence[Path], measures: Sequence[str], sample: Mapping[str, Any], *, seed: int, **chance: Any
 ) -> Any:
@@ -49,7 +60,7 @@ def compare_large(
 
     chosen = seed_measures(choose(list(measures)), seed)
     sampling = Sampling.build(**sample, seed=seed)
-    names = [file.stem for file in files]
+    names = [file.resolve().stem for file in files]
     if names[0] == names[1]:
         names = [str(file) for file in files]
     moments, state = None, _state_file(files)
@@ -64,17 +75,33 @@ def compare_large(
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:
     from shesha.moments import Moments
 
-    typer.echo("shesha: the files do not fit the memory budget: reading all rows in one pass", err=True)
+    typer.echo(f"shesha: {_why_one_pass(files)}: reading all rows in one pass", err=True)
     try:
         return Moments.of(*files, names=names, state=state)
     except KeyboardInterrupt:
         typer.echo("shesha: interrupted: rerun the same command to resume", err=True)
         raise
+    except ValueError:
+        # The files must change, and a state of other files is of no use.
+        state.unlink(missing_ok=True)
+        raise
+
+
+def _why_one_pass(files: Sequence[Path]) -> str:
+    from shesha.io.large_matrices import is_sharded, open_matrix
+
+    if not any(map(is_sharded, files)):
+        return "the files do not fit the memory budget"
+    shapes = (open_matrix(file).shape for file in files)
+    return " and ".join(f"{file.name} holds {n:,} x {d:,}" for file, (n, d) in zip(files, shapes, strict=True))
 
 
 def _state_file(files: Sequence[Path]) -> Path:
     """Return the path of the state of a pass; the name is specific to these files and their contents."""
-    known = "\n".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    from shesha.io.large_matrices import is_sharded, open_matrix
+
+    parts = [part for file in files for part in (open_matrix(file).files if is_sharded(file) else [file])]  # type: ignore[attr-defined]
+    known = "\n".join(f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in parts)
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shesha"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"moments-{hashlib.blake2b(known.encode(), digest_size=8).hexdigest()}.npz"

@@ -113,12 +113,12 @@ class Outputs:
         shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""]))
         # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
-            *([] if str(self.json) == "-" else printed(shown)),
-            *failed("--json", self.json, lambda: emit_numbers(numbers, self.json)),
-            *failed("--html", self.html, lambda: save_page(self.html, found.page, files)),
-            *failed("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
-            *failed("--card", card, lambda: save_card(card, found.card, files, data, model)),
-            *failed("--plot", plot, lambda: save_picture(plot, picture or (lambda: found.plot()))),
+            *([] if str(self.json) == "-" else print_report(shown)),
+            *write_output("--json", self.json, lambda: emit_numbers(numbers, self.json)),
+            *write_output("--html", self.html, lambda: save_page(self.html, found.page, files)),
+            *write_output("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
+            *write_output("--card", card, lambda: save_card(card, found.card, files, data, model)),
+            *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: found.plot()))),
         ]
         if failures:
             raise OSError("; ".join(failures))
@@ -126,7 +126,7 @@ class Outputs:
             raise typer.Exit(INTERRUPTED)
 
 
-def printed(report: str) -> Iterable[str]:
+def print_report(report: str) -> Iterable[str]:
     """Print a report, and return why it could not be printed, if so; a reader who left has seen enough."""
     try:
         say(report)
@@ -137,7 +137,7 @@ def printed(report: str) -> Iterable[str]:
         yield f"the report was not printed: {error.strerror or error}"
 
 
-def failed(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
+def write_output(option: str, path: Path | None, action: Callable[[], Any]) -> Iterable[str]:
     """Write one file; return the reason if it could not be written."""
     try:
         action()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._mapped_copies import map_large_files
+from shesha.cli._memory_mapped_copies import map_large_files
 from shesha.cli._option_names import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 

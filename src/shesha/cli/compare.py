@@ -74,6 +74,14 @@ def compare_command(
         Path | None,
         typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),
     ] = None,
+    shards: Annotated[
+        bool,
+        typer.Option(
+            "--shards",
+            help="Two directories, each of which is one representation: its .npy or .parquet files hold consecutive "
+            "rows, in the order of their names. All rows are read in one pass; rerun the same command to resume.",
+        ),
+    ] = False,
     layer_axis: _file_inputs.LayerAxis = "guess",
     by_position: _file_inputs.ByPosition = False,
     blocks: _design_options.Blocks = None,
@@ -114,7 +122,7 @@ def compare_command(
     files = [models.file] if models is not None else list(files or ())
     if models is not None:
         models.require_alone(store=store, scheduler=scheduler, key=key, rdm=rdm)
-    elif store is not None or scheduler is not None or _file_inputs.hold_directories(files):
+    elif not shards and (store is not None or scheduler is not None or _file_inputs.hold_directories(files)):
         sampled = {"queries": queries, "pairs": pairs, "error": error}
         _refuse_beside_many_files(covariates=covariates, labels=labels, folds=folds, explore=explore, **sampled)
         _refuse_columns({"blocks": blocks, "groups": groups, "within": within})
@@ -126,6 +134,10 @@ def compare_command(
         kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
         comparing.compare_all_pairs(found, calibrate=calibrate, **kept)
         return
+    if shards:
+        given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
+        given |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
+        _large_files.require_shards(files, given | {"within": within, "shift": shift, "explore": explore})
     if covariates and plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
@@ -134,8 +146,11 @@ def compare_command(
         files, blocks, groups, within, shift, block_length, covariates or (), by_position=by_position
     )
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
-    if models is None and _large_files.need_stretches(
-        files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
+    if models is None and (
+        shards
+        or _large_files.need_stretches(
+            files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
+        )
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
         chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}

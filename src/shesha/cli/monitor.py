@@ -126,7 +126,7 @@ def init_command(
     else:
         _refuse_with_model(nulls=nulls, key=key)
         kept = out.with_name(f"{out.name}.encodings")
-        rows, again, circumstances = canaries.encode_again(kept, reencodings, half=half, seed=seed)
+        rows, again, circumstances = canaries.reencode(kept, reencodings, half=half, seed=seed)
         if false_alarm is None and run_length is None:
             false_alarm = max(LEVEL, 1 / (reencodings + 1))
     source = reference if canaries is None else canaries.file
@@ -174,7 +174,7 @@ def check_command(
     """Compare canary rows with the reference. Exit status 0: no alert, 1: drift, 2: undecided."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *_files_of(folder)))
+    outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *_monitor_files(folder)))
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
     found = DriftMonitor.load(folder)
@@ -187,7 +187,7 @@ def check_command(
         source = canaries.file
         rows, circumstances = canaries.encode_now(found.about.get("layer"))
     verdict = found.check(rows, about=circumstances | _pairs(about))
-    inputs = [source, *(one for one in _files_of(folder) if one.suffix in (".json", ".npz"))]
+    inputs = [source, *(one for one in _monitor_files(folder) if one.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
     if summary is not None:
@@ -206,7 +206,7 @@ def update_command(
     """Add new inputs to the stream. Exit status 0: like the reference so far, 1: changed, 2: undecided."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=(batch, *_files_of(folder)))
+    outputs = _outputs.Outputs(json, inputs=(batch, *_monitor_files(folder)))
     verdict = DriftMonitor.load(folder).update(_read_matrix(batch, key))
     outputs.write(verdict, [batch], brief=True)
     _end(verdict.state)
@@ -221,7 +221,7 @@ def history_command(
     """Print earlier checks and updates."""
     from shesha.drift import DriftMonitor
 
-    outputs = _outputs.Outputs(json, inputs=_files_of(folder))
+    outputs = _outputs.Outputs(json, inputs=_monitor_files(folder))
     found = DriftMonitor.load(folder)
     checks, updates = found.history("check", last), found.history("update", last)
     _outputs.emit("\n".join(status_lines(checks, updates)), {"checks": checks, "updates": updates}, outputs.json)
@@ -289,7 +289,7 @@ def _stacks(paths: list[Path], key: str | None) -> list[Any]:
     return list(found.values())
 
 
-def _files_of(folder: Path) -> list[Path]:
+def _monitor_files(folder: Path) -> list[Path]:
     """Return what a monitor keeps, which no output may replace."""
     from shesha.drift.monitor_files import ABOUT, HISTORY
 

@@ -44,7 +44,7 @@ class UnitDraws:
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._ways(n_draws)
-        score = self._beside_others if self.shuffled else of_controls
+        score = self._score_among_others if self.shuffled else of_controls
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([*seed, k])
@@ -52,7 +52,7 @@ class UnitDraws:
 
         return np.stack(list(parallel(score_one, range(n_draws if ways is None else len(ways))))), ""
 
-    def _beside_others(self, chosen: list[Index], apart: list[Index]) -> Vector:
+    def _score_among_others(self, chosen: list[Index], apart: list[Index]) -> Vector:
         # M units of which one mean was taken off, the shift moved back, differ by (M - 2) / (M - 1) of their variance.
         m = [len(one) for one in self.places]
         return members(

@@ -15,9 +15,9 @@ from shesha.comparison.engine import Group, Sides
 from shesha.inputs import validation as check
 from shesha.measures import Measure
 from shesha.nulls.design_arguments import exchange
-from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, summarise
+from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
 from shesha.results import BesideNull, PairScore, Score
 from shesha.support.seeds import number, spawn

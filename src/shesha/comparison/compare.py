@@ -166,7 +166,7 @@ def compare(
     whole = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
     large.require_plain(sampling.asked, whole)
     others = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
-    if large.beyond_memory(X, Y, {**others, **whole, "calibrate": None}):
+    if large.exceeds_memory(X, Y, {**others, **whole, "calibrate": None}):
         chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
         return large.compare_stored(X, Y, (first, second), chosen, sampling, chance)
     estimated = large.to_sample(chosen, X, Y, sampling, whole)

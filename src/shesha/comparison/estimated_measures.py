@@ -44,7 +44,7 @@ def require_plain(asked: Sequence[str], others: Mapping[str, Any]) -> None:
         raise ValueError(f"{asked[0]} must be left out with {given[0]}, got both")
 
 
-def beyond_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
+def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:
     """Whether the rows are read in pieces, because they are in a file or fill the memory budget.
 
     Then nothing may be asked for that needs all rows at once: of these `others` there must be none.

@@ -48,11 +48,11 @@ def add_held_out(
     for measure in filter(has_held_out, chosen):
         score = found.get(measure.name)
         if score is not None and score.has_value:
-            found[measure.name] = _held_out(measure, score, sides, fold)
+            found[measure.name] = _add_held_out_value(measure, score, sides, fold)
     return found
 
 
-def _held_out(measure: Measure, score: Score, sides: Sequence[Representation], fold: Index) -> Score:
+def _add_held_out_value(measure: Measure, score: Score, sides: Sequence[Representation], fold: Index) -> Score:
     try:
         a, b = aligned(sides[0].to_numpy, sides[1].to_numpy, "columns")
         with single_threaded_blas():

@@ -23,9 +23,9 @@ from shesha.comparison.representation_locations import (
 )
 from shesha.inputs import Names, orders
 from shesha.io import open_file
+from shesha.io.file_checks import join_names, require_existing
 from shesha.io.formats import formats
 from shesha.io.list_columns import is_dataset
-from shesha.io.paths import join_names, require_existing
 from shesha.io.representation_names import full_name
 from shesha.runs import ResultStore
 from shesha.support.layer_axis import LayerAxis

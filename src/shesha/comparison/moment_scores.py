@@ -27,6 +27,12 @@ from shesha.views import Gram
 
 _WIDE, _FEW_PARTS = 1024, 20
 """From this many features on, intervals use this few parts, because each needs a decomposition of all features."""
+_NOTED = 0.25
+"""Bias above this share of half an interval is noted. That of unbiased CKA stays below; that of CCA is often above."""
+_BIASED = (
+    "the interval is of the value at {:,} rows: it covers the choice of rows, not the bias of finite samples, which is "
+    "about {:+.2g} (jackknife; up to twice that where many directions are unrelated)"
+)
 _EXCHANGED = "all rows (exact moments or the limit for many rows, instead of permutations)"
 
 
@@ -124,18 +130,34 @@ def _add_intervals(
     if len(few) < FEWEST_CLUSTERS:
         note = f"no interval: it needs at least {FEWEST_CLUSTERS} parts of the rows, got {len(few)}"
         return {measure.name: add_note(scores[measure.name], note) for measure in measures}
-    # Each sum is made when its turn comes: all together would be as large as the parts.
-    without: Iterator[Sums] = leave_one_out(few)
-    rows = [
-        _values_or_nan(measures, sides.with_sums(sums))
-        for sums in track(without, len(few), "parts of the rows left out")
-    ]
+    columns = _values_without_parts(sides, few, measures)
     sizes = np.array([part.n_rows for part in few])
-    columns = np.array(rows).T
     return {
         measure.name: _add_interval(scores[measure.name], column, sizes, confidence, measure.bounds)
         for measure, column in zip(measures, columns, strict=True)
     }
+
+
+def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequence[Measure]) -> Matrix:
+    """Values of each measure (rows) without each part (columns)."""
+    # Each sum is made when its turn comes: all together would be as large as the parts.
+    without: Iterator[Sums] = leave_one_out(parts)
+    rows = [
+        _values_or_nan(measures, sides.with_sums(sums))
+        for sums in track(without, len(parts), "parts of the rows left out")
+    ]
+    return np.array(rows).T
+
+
+def jackknife_means(moments: Moments, measures: Sequence[Measure]) -> dict[str, float]:
+    """Values less the bias that the jackknife finds, by measure."""
+    parts = moments.parts()
+    sides = _Sides(moments, merge_all(parts))
+    sizes = np.array([part.n_rows for part in parts])
+    columns = _values_without_parts(sides, parts, measures)
+    values = _values_or_nan(measures, sides.look())
+    found = (jackknife_mean(value, column, sizes) for value, column in zip(values, columns, strict=True))
+    return {measure.name: mean for measure, mean in zip(measures, found, strict=True)}
 
 
 def _add_interval(
@@ -147,15 +169,22 @@ def _add_interval(
         return add_note(score, "no interval: without some parts of the rows there is no value")
     half = t.ppf(0.5 + confidence / 2, len(sizes) - 1) * math.sqrt(jackknife_variance(score.value, without, sizes))
     low, high = max(score.value - half, bounds[0]), min(score.value + half, bounds[1])
-    return replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
+    found = replace(score, interval_low=min(score.value, low), interval_high=max(score.value, high))
+    bias = score.value - jackknife_mean(score.value, without, sizes)
+    return add_note(found, _BIASED.format(int(sizes.sum()), bias)) if abs(bias) > _NOTED * half else found
+
+
+def jackknife_mean(value: float, without: Vector, sizes: Vector) -> float:
+    """The value less its bias at this number of rows, as far as that falls with the inverse of the number."""
+    h = sizes.sum() / sizes
+    return len(h) * value - float(((1 - 1 / h) * without).sum())
 
 
 def jackknife_variance(value: float, without: Vector, sizes: Vector) -> float:
     """Variance of a value, from its values without each group of rows (Busing et al. 1999)."""
     h = sizes.sum() / sizes
     pseudo = h * value - (h - 1) * without
-    mean = len(h) * value - float(((1 - 1 / h) * without).sum())
-    return float(((pseudo - mean) ** 2 / (h - 1)).mean())
+    return float(((pseudo - jackknife_mean(value, without, sizes)) ** 2 / (h - 1)).mean())
 
 
 def _add_chances(

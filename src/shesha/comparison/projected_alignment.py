@@ -77,12 +77,12 @@ def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bo
     variance = 0.0
     for place, was, squares in zip(pair, projected, (cross, cross.T), strict=True):
         if was:
-            logs = np.log(_without_groups(sums.sides[place].features, squares.sum(axis=1)))
+            logs = np.log(_leave_groups_out(sums.sides[place].features, squares.sum(axis=1)))
             variance += (len(logs) - 1) * float(logs.var())
     return sqrt(variance)
 
 
-def _without_groups(block: Matrix, cross: Matrix) -> Matrix:
+def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
     """The alignment, but for a constant, without each group of directions."""
     k, squares = len(block), block**2
     found = []

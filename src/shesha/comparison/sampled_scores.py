@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from math import comb, sqrt
 from typing import Any
 
@@ -13,19 +12,19 @@ import numpy as np
 from scipy.stats import t
 
 from shesha.comparison.engine import failure, make_score, missing_score
+from shesha.comparison.sampled_distances import tuple_distances
 from shesha.inputs import validation as check
-from shesha.kernels.distances import Metric, find_undirected_rows, n_pairs, pair_distances, standard_rows
-from shesha.kernels.numerical_precision import ROUNDING, length_unit
+from shesha.kernels.distances import Metric, n_pairs
+from shesha.kernels.numerical_precision import ROUNDING
 from shesha.kernels.sampled_feature_halves import distinct_pairs, draw_pairs
-from shesha.kernels.threads import parallel, single_threaded_blas
+from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
 from shesha.measures.sampled_estimates import PairSample, SampledPairs, SampledRows
 from shesha.results import Score
 from shesha.support import memory as memory
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Matrix, Seed, Vector
+from shesha.support.types import Index, Seed, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import UndirectedRowsError
 from shesha.views.query_neighbours import QueryNeighbours
 from shesha.views.row_source import RowSource
 
@@ -35,8 +34,6 @@ _PAIRS, _FIRST_PAIRS = 1_000_000, 20_000
 _MOST_PAIRS = 50_000_000
 _DISTINCT = 100
 """If there are at least this many times as many pairs as draws, repeated pairs are rare."""
-_HELD = 1 << 22
-"""Maximum number of values of sampled rows in memory."""
 _IN_MEMORY = 1 << 22
 """Up to this many rows, rows are drawn by shuffling all row numbers."""
 
@@ -108,9 +105,9 @@ def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, s
     if reason or plan is None:
         raise NotEstimable(reason)
     return (
-        _of_queries(measure, plan, queries)
+        _estimate_from_queries(measure, plan, queries)
         if isinstance(plan, SampledRows)
-        else _of_pairs(measure, plan, X, Y, sampling)
+        else _estimate_from_pairs(measure, plan, X, Y, sampling)
     )
 
 
@@ -181,7 +178,7 @@ class _Queries:
         return self._rng.permutation(found)
 
 
-def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
+def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:
     """Mean over query rows; more are drawn until the error is small enough."""
     options, n, batches = dict(measure.view_key[1]), queries.n, list[Vector]()
     while True:
@@ -198,7 +195,9 @@ def _of_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Esti
     return _Estimate(float(terms.mean()), error, q, what, rare)
 
 
-def _of_pairs(measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling) -> _Estimate:
+def _estimate_from_pairs(
+    measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, sampling: Sampling
+) -> _Estimate:
     """Estimate from random pairs or triples of rows; more are drawn until the error is small enough."""
     n, rng = X.n_rows, spawn(sampling.seed, 1)
     metric: Metric = plan.metric or measure.parameters["metric"]
@@ -207,7 +206,7 @@ def _of_pairs(measure: Measure, plan: SampledPairs, X: RowSource, Y: RowSource, 
     while True:
         size = min(-(-size // each), every) * each
         tuples, share = _draw_tuples(n, size // each, plan.size, rng)
-        sides = [_distances(side, tuples, metric) for side in (X, Y)]
+        sides = [tuple_distances(side, tuples, metric) for side in (X, Y)]
         tolerances = tuple(ROUNDING * (float(np.median(side)) if metric == "euclidean" else 1.0) for side in sides)
         sample = PairSample(sides[0], sides[1], n, (tolerances[0], tolerances[1]))
         value, influence = plan.estimate(sample, measure.parameters)
@@ -238,29 +237,3 @@ def _draw_tuples(n: int, size: int, width: int, rng: np.random.Generator) -> tup
     k += k >= np.minimum(i, j)
     k += k >= np.maximum(i, j)
     return np.stack([i, j, k], axis=1), 0.0
-
-
-def _distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
-    """Distances between the rows of each tuple, one column per pair."""
-    places = list(combinations(range(tuples.shape[1]), 2))
-    out = np.empty((len(tuples), len(places)))
-    held = max(_HELD, memory.memory_budget() // 64) if source.is_stored else _HELD
-    step = max(1, held // (tuples.shape[1] * source.n_features))
-
-    def fill(start: int) -> None:
-        some = slice(start, start + step)
-        numbers, at = np.unique(tuples[some], return_inverse=True)
-        rows = source.read(numbers)
-        unit = length_unit(rows) if metric == "euclidean" else 1.0
-        bad = find_undirected_rows(rows, metric)
-        if len(bad):
-            raise UndirectedRowsError(numbers[bad], metric)
-        rows = rows / unit if metric == "euclidean" else standard_rows(rows, metric)
-        at = at.reshape(-1, tuples.shape[1])
-        for column, (i, j) in enumerate(places):
-            out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)
-
-    work: Callable[[int], None] = fill
-    for _ in parallel(work, range(0, len(tuples), step), at_once=1 if source.is_stored else None):
-        pass
-    return out

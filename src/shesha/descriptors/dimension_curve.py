@@ -97,6 +97,6 @@ def _claim(result: DimensionCurve) -> str:
     told = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
     return (
         f"{with_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
-        f"{result.n_samples:,} rows was {say.listed(told, 'more scales')} (errors from "
+        f"{result.n_samples:,} rows was {say.join_clauses(told, 'more scales')} (errors from "
         f"{say.count(result.n_splits, 'random halving')})"
     )

@@ -3,14 +3,14 @@
 # These mark what is asked; the order decides between equal effects.
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts
 from shesha.doubting._registry import marked_functions
-from shesha.doubting.doubts import check_known_quantities, checked_rows, doubts, find_doubts, find_pair_doubts
+from shesha.doubting.doubts import check_known_quantities, diagnostic_rows, doubts, find_doubts, find_pair_doubts
 from shesha.doubting.text_lengths import text_lengths
 
 __all__ = [
     "check_known_quantities",
-    "checked_rows",
     "cluster_doubts",
     "confounder_doubts",
+    "diagnostic_rows",
     "doubts",
     "feature_doubts",
     "find_doubts",

@@ -47,7 +47,7 @@ def rare_cluster(subject: Subject) -> Doubt | None:
     rare = rare_rows(subject.clusters(0))
     if not rare.any():
         return None
-    found = [_of_split(subject, subject.places[~rare]), _of_products(subject.sample, rare)]
+    found = [_split_similarity(subject, subject.places[~rare]), _covariance_similarity(subject.sample, rare)]
     return _name_cluster(subject, rare, [one for one in found if one is not None])
 
 
@@ -87,13 +87,17 @@ def cka_without_each(grams: Sequence[Matrix], n_first: int) -> tuple[float, list
     first, second = (_centre(gram.copy()) for gram in grams)
     times = len(first) / (len(first) - 1)
 
-    def alike(one: Matrix, other: Matrix) -> tuple[Vector, float]:
+    def row_deleted_products(one: Matrix, other: Matrix) -> tuple[Vector, float]:
         every = np.einsum("ij,ij->i", one, other)
         squares = np.diagonal(one)[:n_first] * np.diagonal(other)[:n_first]
         total = float(every.sum())
         return total - 2 * times * every[:n_first] + times**2 * squares, total
 
-    (both, whole), *own = alike(first, second), alike(first, first), alike(second, second)
+    (both, whole), *own = (
+        row_deleted_products(first, second),
+        row_deleted_products(first, first),
+        row_deleted_products(second, second),
+    )
     left, totals = np.stack([lengths for lengths, _ in own]), np.array([total for _, total in own])
     # Differences of far larger numbers are rounding: what one row holds nearly all of is computed without it.
     digits = np.all(left > _DIGITS * totals[:, None], axis=0)
@@ -114,7 +118,7 @@ def _centre(gram: Matrix) -> Matrix:
     return gram
 
 
-def _of_split(subject: Subject, others: Index) -> Carried | None:
+def _split_similarity(subject: Subject, others: Index) -> Carried | None:
     headline = subject.headline
     if headline.value < _LEAST_SCORE:
         return None
@@ -126,12 +130,16 @@ def _of_split(subject: Subject, others: Index) -> Carried | None:
     return Carried(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
 
 
-def _of_products(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Carried | None:
+def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Carried | None:
     """Similarity of the covariance of all rows and that of the others."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
     lengths = [float(np.linalg.norm(one @ one.T)) for one in (every, others)]
-    alike = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
-    return Carried("similarity to the covariance of the others", alike, 1.0, 1 - alike) if alike <= _HALF else None
+    similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
+    return (
+        Carried("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
+        if similarity <= _HALF
+        else None
+    )
 
 
 def _name_cluster(

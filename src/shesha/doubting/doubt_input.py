@@ -13,8 +13,8 @@ from shesha.doubting.target_score import Headline
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import row_hashes
-from shesha.nulls.checked_rows import CheckedRows, stretches
 from shesha.nulls.dependence import find_dependence
+from shesha.nulls.diagnostic_rows import DiagnosticRows, stretches
 from shesha.results import Dependence
 from shesha.support.arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
@@ -48,7 +48,7 @@ class Subject:
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Results that the caller already has: 'dependence', and 'checked', the `CheckedRows` of each side."""
+    """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
     numbers: Index | None = None
     """Numbers of the rows, if some were left out."""
 
@@ -84,7 +84,7 @@ class Subject:
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        hashes = [one.hashes[self.places] for one in self.checked] or [row_hashes(one) for one in self.samples]
+        hashes = [one.hashes[self.places] for one in self.diagnostic_rows] or [row_hashes(one) for one in self.samples]
         return min(len(np.unique(side)) for side in hashes)
 
     @cached_property
@@ -126,11 +126,11 @@ class Subject:
         return np.asarray(np.sqrt(np.concatenate(found)))
 
     @cached_property
-    def checked(self) -> tuple[CheckedRows, ...]:
+    def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
         """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
         if "checked" in self.given or any(side.is_sparse for side in self.sides):
             return tuple(self.given.get("checked", ()))
-        return tuple(CheckedRows(side.sample) for side in self.sides)
+        return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
         """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
@@ -145,8 +145,8 @@ class Subject:
         return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
 
     def _side_products(self, side: int, rows: Index) -> Matrix:
-        if self.checked:
-            found = self.checked[side].products(rows)
+        if self.diagnostic_rows:
+            found = self.diagnostic_rows[side].products(rows)
             if np.isfinite(found).all():
                 return found
         return self.centred_products(side, rows)
@@ -194,7 +194,7 @@ class Subject:
         found: Dependence | None = self.given.get("dependence")
         if found is not None:
             return found
-        checked = self.checked or tuple(CheckedRows(side.sample) for side in self.sides)
+        checked = self.diagnostic_rows or tuple(DiagnosticRows(side.sample) for side in self.sides)
         return find_dependence(checked, screened=True)
 
     @cached_property

@@ -15,7 +15,7 @@ from shesha.doubting.text_lengths import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.nulls.checked_rows import CheckedRows
+from shesha.nulls.diagnostic_rows import DiagnosticRows
 from shesha.results import Dependence, Doubts
 from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances
@@ -145,13 +145,13 @@ def find_doubts(
     order: bool = True,
     seed: int = 0,
     dependence: Dependence | None = None,
-    checked: Sequence[CheckedRows] | None = None,
+    checked: Sequence[DiagnosticRows] | None = None,
     numbers: Index | None = None,
 ) -> Doubts:
     """Check rows that all have a direction; `numbers` has the row numbers if some were left out."""
     if len(source) < _FEWEST or source.shape[1] < _FEWEST_FEATURES:
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
-    given = _given(dependence, checked)
+    given = _computed_inputs(dependence, checked)
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, given, numbers)
     return _ask(subject, "feature_split", only_cheap=False)
 
@@ -174,20 +174,20 @@ def find_pair_doubts(
         return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
     used = sources if not len(bad) else [source.take(kept) for source in sources]
     looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
-    given = _given(looked, [checked_rows(side) for side in sides] if not len(bad) else None)
+    given = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     given["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, given=given, numbers=kept)
     return _ask(subject, "RSA", only_cheap=only_cheap)
 
 
-def checked_rows(side: Representation) -> CheckedRows:
+def diagnostic_rows(side: Representation) -> DiagnosticRows:
     """Return the rows that stand for a representation in all checks, made once."""
     side = side.to_numpy
-    found: CheckedRows = side.cached((CheckedRows,), lambda: CheckedRows(side.rows.reshape(side.n_rows, -1)))
+    found: DiagnosticRows = side.cached((DiagnosticRows,), lambda: DiagnosticRows(side.rows.reshape(side.n_rows, -1)))
     return found
 
 
-def _given(dependence: Dependence | None, checked: Sequence[CheckedRows] | None) -> dict[str, Any]:
+def _computed_inputs(dependence: Dependence | None, checked: Sequence[DiagnosticRows] | None) -> dict[str, Any]:
     """Return what the caller has computed already."""
     found = {"dependence": dependence, "checked": checked}
     return {name: one for name, one in found.items() if one is not None}

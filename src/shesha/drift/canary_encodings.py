@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.io.paths import reading
+from shesha.io.file_checks import reading
 from shesha.support.atomic_files import replacing
 from shesha.support.optional import require
 from shesha.support.progress import mute_progress, track

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.inputs import NamedRows, Names, split_names
+from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
@@ -110,10 +110,6 @@ class Reference:
             *(arrays.get("rows"), arrays.get("geometry"), int(plain["n_features"]), float(plain["precision"]), names),
             *(arrays.get("codes"), tuple(plain["classes"]), rotates),
         )
-
-    def add_names(self, values: Any) -> Any:
-        """Return other rows with the names of these."""
-        return values if self.names is None else NamedRows(values, self.names)
 
 
 def _rotates(measure: Measure) -> bool:

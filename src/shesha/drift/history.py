@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -48,7 +48,7 @@ class Writer(Protocol):
 class History(Protocol):
     """Events and states of one monitor."""
 
-    def open_for_writing(self) -> Any:
+    def open_for_writing(self) -> AbstractContextManager[Writer]:
         """Return a context with a Writer."""
         ...
 

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.drift.state_text import (
     count_field,
     count_list,
-    damaged_state,
+    damaged_state_error,
     number_field,
     number_list,
     state_fields,
@@ -159,7 +159,7 @@ class Stream:
         bins, filled = count_list(plain, "bins", BINS - 1), count_list(plain, "counts")
         capital = number_list(plain, "capital", 0.0, 1.0)
         if len(bins) != len(filled) or len(capital) != len(BETS):
-            raise damaged_state(f"{len(filled)} counts of {len(bins)} bins and {len(capital)} bets")
+            raise damaged_state_error(f"{len(filled)} counts of {len(bins)} bins and {len(capital)} bets")
         counts = np.zeros(BINS, dtype=np.intp)
         counts[bins] = filled
         n_seen = count_field(plain, "n_seen")

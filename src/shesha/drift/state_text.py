@@ -28,9 +28,9 @@ def state_fields(text: str, names: Sequence[str]) -> dict[str, Any]:
     try:
         plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise damaged_state(f"no JSON ({error})") from error
+        raise damaged_state_error(f"no JSON ({error})") from error
     if not isinstance(plain, dict) or sorted(plain) != sorted(names):
-        raise damaged_state(f"{str(text)[:60]!r} instead of {', '.join(names)}")
+        raise damaged_state_error(f"{str(text)[:60]!r} instead of {', '.join(names)}")
     return plain
 
 
@@ -38,7 +38,7 @@ def count_field(plain: Mapping[str, Any], name: str, most: int = MOST) -> int:
     """Return a non-negative whole number."""
     value = plain[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise damaged_state(f"{name} = {str(value)[:40]}")
+        raise damaged_state_error(f"{name} = {str(value)[:40]}")
     return value
 
 
@@ -51,7 +51,7 @@ def number_list(plain: Mapping[str, Any], name: str, low: float, high: float) ->
     """Return several finite numbers between two limits."""
     value = plain[name]
     if not isinstance(value, list):
-        raise damaged_state(f"{name} = {str(value)[:40]}")
+        raise damaged_state_error(f"{name} = {str(value)[:40]}")
     return [_number(one, name, low, high) for one in value]
 
 
@@ -59,11 +59,11 @@ def count_list(plain: Mapping[str, Any], name: str, most: int = MOST) -> list[in
     """Return several non-negative whole numbers."""
     value = plain[name]
     if not isinstance(value, list):
-        raise damaged_state(f"{name} = {str(value)[:40]}")
+        raise damaged_state_error(f"{name} = {str(value)[:40]}")
     return [count_field({name: one}, name, most) for one in value]
 
 
-def damaged_state(got: str) -> StoreError:
+def damaged_state_error(got: str) -> StoreError:
     """Return the error for damaged state, with a remedy."""
     return StoreError(
         f"the evidence of earlier checks must be undamaged, got {got}; acknowledge it (`shesha monitor acknowledge`, "
@@ -73,5 +73,5 @@ def damaged_state(got: str) -> StoreError:
 
 def _number(value: Any, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise damaged_state(f"{name} = {str(value)[:40]}")
+        raise damaged_state_error(f"{name} = {str(value)[:40]}")
     return float(value)

@@ -166,9 +166,9 @@ class ItemRows:
         """Read some items and stack them."""
         items = [self._item(int(row)) for row in chosen]
         if isinstance(items[0], Mapping):
-            fields = {name: _stacked([item.get(name) for item in items], name) for name in items[0]}
+            fields = {name: _stack([item.get(name) for item in items], name) for name in items[0]}
             return FieldRows(fields).batch(np.arange(len(items)), device, dtype)
-        return Batch(args=(_stacked(items, "input_ids").to(device),))
+        return Batch(args=(_stack(items, "input_ids").to(device),))
 
     def fingerprint(self) -> str:
         """Hash a few evenly spaced items."""
@@ -242,7 +242,7 @@ def _tokens(row: Any, name: str) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _stacked(items: Sequence[Any], name: str) -> Tensor:
+def _stack(items: Sequence[Any], name: str) -> Tensor:
     """Return items of one shape as a batch."""
     try:
         tensors = [torch.as_tensor(item) for item in items]

@@ -62,7 +62,7 @@ def find_source(name: str) -> Source:
         return found
     if place.suffix == _GGUF and place.is_file():
         return Source(str(place.parent), place.parent, place.name)
-    return _packaged(name) or Source(name, None)
+    return _find_packaged_weights(name) or Source(name, None)
 
 
 def _source_in(folder: Path) -> Source | None:
@@ -73,7 +73,7 @@ def _source_in(folder: Path) -> Source | None:
     return Source(str(folder), folder, files[0].name) if len(files) == 1 else None
 
 
-def _packaged(name: str) -> Source | None:
+def _find_packaged_weights(name: str) -> Source | None:
     """Return the weights within an installed package, which is located but not imported."""
     module = name.replace("-", "_")
     spec = find_spec(module) if module.isidentifier() else None

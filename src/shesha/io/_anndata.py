@@ -16,7 +16,7 @@ from shesha.io._container_safety import require_own, require_sound
 from shesha.io._labels import pick
 from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural, why_not
 from shesha.io._tables import as_labels
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.types import Array
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shesha.inputs import NamedRows, Names, load_backed, split_names
-from shesha.io.paths import join_names
+from shesha.io.file_checks import join_names
 from shesha.support import argument_types as kinds
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shesha.io._zarr_chunks import require_bounded_chunks
-from shesha.io.paths import UnreadableFileError, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, require_memory, require_plausible
 
 MOST_CHUNKS = 1 << 18
 """Maximum number of chunks of an array, because a reader looks up each one separately."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shesha.io._stored_array import StoredArray, why_not
-from shesha.io.paths import UnreadableFileError, join_names, reading
+from shesha.io.file_checks import UnreadableFileError, join_names, reading
 from shesha.support.types import Array
 
 _LABEL_NAMES = frozenset({"label", "labels", "y", "class", "target"})

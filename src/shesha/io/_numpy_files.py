@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from shesha.io._stored_array import StoredArray
-from shesha.io.paths import UnreadableFileError, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, reading, require_memory, require_plausible
 from shesha.support.types import Array
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

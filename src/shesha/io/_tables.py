@@ -17,7 +17,7 @@ from shesha.inputs import NamedRows, Names, is_numeric, numbers
 from shesha.io._labels import label_like_names, pick
 from shesha.io._stored_array import Contents, Keys, choose
 from shesha.io.csv import RAGGED, csv_frame
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.types import Array
 
 if TYPE_CHECKING:

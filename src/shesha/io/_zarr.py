@@ -18,7 +18,7 @@ from shesha.io._container_safety import require_chunks
 from shesha.io._labels import labels_of_arrays
 from shesha.io._stored_array import Contents, Keys, StoredArray, contents, natural
 from shesha.io._zarr_chunks import require_bounded_chunks
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 

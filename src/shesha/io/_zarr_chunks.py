@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io.paths import UnreadableFileError, require_memory
+from shesha.io.file_checks import UnreadableFileError, require_memory
 from shesha.support.memory import readable
 
 _METADATA = {".zarray", ".zattrs", "zarr.json"}
@@ -132,13 +132,13 @@ def _entries(index: bytes) -> Iterator[tuple[int, int]]:
     yield from ((start, n_bytes) for start, n_bytes in numbers if (start, n_bytes) != (_NO_CHUNK, _NO_CHUNK))
 
 
-def _deflated(data: Bytes, limit: int) -> int:
+def _deflate_size(data: Bytes, limit: int) -> int:
     if len(data) * _DEFLATE_RATIO <= limit:
         return 0
-    return _streamed(lambda: zlib.decompressobj(wbits=47), data, limit)
+    return _stream_size(lambda: zlib.decompressobj(wbits=47), data, limit)
 
 
-def _streamed(make: Callable[[], Any], data: Bytes, limit: int) -> int:
+def _stream_size(make: Callable[[], Any], data: Bytes, limit: int) -> int:
     """Unpack piece by piece, keeping nothing, until the end or the limit; some readers go on with further streams."""
     total, rest = 0, data[:]
     while rest and total <= limit:
@@ -151,7 +151,7 @@ def _streamed(make: Callable[[], Any], data: Bytes, limit: int) -> int:
     return total
 
 
-def _number_at(start: int) -> Measure:
+def _size_reader(start: int) -> Measure:
     """Read the declared size, four bytes from a place in the header."""
     return lambda data, limit: int.from_bytes(data[start : start + 4], "little")
 
@@ -185,11 +185,11 @@ def _zstd_frame(data: Bytes, at: int) -> tuple[int, int, int]:
 
 
 _SIZES: dict[str, Measure] = {
-    "zlib": _deflated,
-    "gzip": _deflated,
-    "bz2": lambda data, limit: _streamed(bz2.BZ2Decompressor, data, limit),
-    "lzma": lambda data, limit: _streamed(lzma.LZMADecompressor, data, limit),
-    "blosc": _number_at(4),
-    "lz4": _number_at(0),
+    "zlib": _deflate_size,
+    "gzip": _deflate_size,
+    "bz2": lambda data, limit: _stream_size(bz2.BZ2Decompressor, data, limit),
+    "lzma": lambda data, limit: _stream_size(lzma.LZMADecompressor, data, limit),
+    "blosc": _size_reader(4),
+    "lz4": _size_reader(0),
     "zstd": _zstd_size,
 }

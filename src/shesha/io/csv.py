@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.io.paths import UnreadableFileError
+from shesha.io.file_checks import UnreadableFileError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
@@ -14,8 +15,9 @@ import numpy as np
 from shesha.io._numpy_files import npy_arrays
 from shesha.io._tables import numeric_columns
 from shesha.io._zarr import open_zarr_matrix
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_existing
 from shesha.io.list_columns import list_columns, stack_lists
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_existing
+from shesha.io.shards import ShardedMatrix
 from shesha.support.types import Array
 
 ENDINGS = (".npy", ".zarr", ".parquet")
@@ -40,12 +42,13 @@ class StoredRows(Protocol):
 
 
 def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredRows:
-    """Open one matrix of a .npy file, a .zarr store or a .parquet file without reading it.
+    """Open one matrix of a .npy file, a .zarr store, a .parquet file or a directory of files without reading it.
 
     Parameters
     ----------
     path : str or path
-        Files of other kinds must be read whole.
+        Files of other kinds must be read whole. The .npy or .parquet files of a directory hold consecutive rows, in
+        the order of their names.
     key : str, optional
         Which array of a Zarr store, or column of lists of a parquet file; needed where there are several.
 
@@ -62,7 +65,7 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
         If the file is damaged or holds no matrix of real numbers.
     """
     found = require_existing(path)
-    opener = _OPENERS.get(found.suffix.lower())
+    opener = _open_shards if is_sharded(found) else _OPENERS.get(found.suffix.lower())
     if opener is None:
         raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(found)!r}")
     matrix: StoredRows = opener(found, key)
@@ -72,6 +75,16 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
             f"{matrix.dtype}"
         )
     return matrix
+
+
+def is_sharded(path: Path) -> bool:
+    """Whether a path is a directory of files, rather than one that counts as a file."""
+    return path.is_dir() and path.suffix.lower() not in ENDINGS
+
+
+def _open_shards(path: Path, key: str | None) -> ShardedMatrix:
+    openers = {ending: partial(_OPENERS[ending], key=key) for ending in (".npy", ".parquet")}
+    return ShardedMatrix(path, openers)
 
 
 def _open_npy(path: Path, key: str | None) -> Any:

@@ -21,7 +21,7 @@ from shesha.io._tables import (
     parquet_table,
     row_names,
 )
-from shesha.io.paths import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
+from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array
 

@@ -15,9 +15,9 @@ from shesha.io._format import Format
 from shesha.io._labels import read_lines
 from shesha.io._stored_array import Contents
 from shesha.io._unsupported_formats import how_to_convert
+from shesha.io.file_checks import require_existing, require_file
 from shesha.io.formats import formats
 from shesha.io.list_columns import is_dataset
-from shesha.io.paths import require_existing, require_file
 from shesha.io.token_counts import ReadArrays, shared_token_counts
 from shesha.support.layer_axis import LayerAxis, normalise_axis
 from shesha.support.types import Array

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shesha.io._stored_array import StoredArray
-from shesha.io.paths import optional, reading, require_memory
+from shesha.io.file_checks import optional, reading, require_memory
 from shesha.support.types import Array
 
 _DTYPES = {

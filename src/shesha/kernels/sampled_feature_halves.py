@@ -20,8 +20,11 @@ from shesha.support.types import Index, Matrix, Vector
 Rows = Callable[[Index], Matrix]
 """Function that reads rows by number as finite float64."""
 
-_ENTRIES = 1 << 20
-"""Number of values that are gathered at once. Fixed, so that sums do not depend on the available memory."""
+_ENTRIES = 1 << 18
+"""Number of values that are gathered at once: larger arrays leave the cache, and the system takes their memory back.
+
+Fixed, so that sums do not depend on the available memory.
+"""
 _DIRECT = 1 / 16
 _OFTEN = 0.5
 """Share of distinct rows among those drawn below which each is computed once."""

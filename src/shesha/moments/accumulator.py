@@ -6,7 +6,7 @@ the rows come in batches and however many threads there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.threads import parallel
+from shesha.moments.batch_checks import is_finite
 from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge, merge_all
 from shesha.support import memory as memory
@@ -49,21 +50,36 @@ class Accumulator:
             self._require_memory()
         while start < n:
             size = self._panel_size()
-            if self.n_pending or n - start < size:
-                stop = min(n, start + size - self.n_pending)
-                self._keep(sides, start, stop)
-                if self.n_pending == size:
-                    self._put(sum_panel(self.join_pending(), self.pairs))
-                    self.pending, self.n_pending = [], 0
-                start = stop
-                continue
             # As many whole panels as come before the next change of their size.
-            count = min((n - start) // size, max(1, self._rows_until_growth() // size))
-            starts = range(start, start + count * size, size)
-            work = partial(_sum_slice, sides, size, self.pairs)
-            for found in parallel(work, starts, at_once=self._at_once()):
-                self._put(found)
-            start += count * size
+            count = min((self.n_pending + n - start) // size, max(1, self._rows_until_growth() // size))
+            if not count:
+                self._keep(sides, start, n)
+                return
+            starts = range(start - self.n_pending, start - self.n_pending + count * size, size)
+            work = partial(self._sum_rows, sides, size, start)
+            for panel in parallel(work, starts, at_once=self._at_once()):
+                self._put(panel)
+                # They were the first rows of the first panel.
+                self.pending, self.n_pending = [], 0
+            start = starts.stop
+
+    def _sum_rows(self, sides: Sequence[Any], size: int, first: int, start: int) -> Sums:
+        """Sums over the panel that begins at row `start`; rows before `first` are the pending ones."""
+        rows = [side[max(start, first) : start + size] for side in sides]
+        if start < first:
+            rows = join_batches([*self.pending, tuple(rows)])
+        return sum_panel(rows, self.pairs)
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that restores what is held now; call it before more than one later batch is added."""
+        kept = list(self.parts), self.current, self.pending, self.n_pending, self.part_rows
+        n_blocks = len(self.pending)
+
+        def restore() -> None:
+            self.parts, self.current, self.pending, self.n_pending, self.part_rows = kept
+            del self.pending[n_blocks:]
+
+        return restore
 
     def flushed_parts(self) -> list[Sums]:
         """All parts, including pending rows; the accumulator is unchanged."""
@@ -76,11 +92,11 @@ class Accumulator:
 
     def join_pending(self) -> list[Any]:
         """Rows that do not fill a panel yet, as one matrix per side."""
-        if len(self.pending) == 1:
-            return list(self.pending[0])
-        return [concatenate(column) for column in zip(*self.pending, strict=True)]
+        return join_batches(self.pending)
 
     def _keep(self, sides: Sequence[Any], start: int, stop: int) -> None:
+        if not all(is_finite(side[start:stop]) for side in sides):
+            raise ValueError("rows must be finite, got NaN or infinity")
         # Copies, since loaders fill the same buffer again.
         self.pending.append(tuple(_copy(side[start:stop]) for side in sides))
         self.n_pending += stop - start
@@ -146,8 +162,9 @@ def _merge_neighbours(parts: Sequence[Sums]) -> list[Sums]:
     return [merge_all(parts[i : i + 2]) for i in range(0, len(parts), 2)]
 
 
-def _sum_slice(sides: Sequence[Any], size: int, pairs: Pairs, start: int) -> Sums:
-    return sum_panel([side[start : start + size] for side in sides], pairs)
+def join_batches(batches: Sequence[Sequence[Any]]) -> list[Any]:
+    """Rows of consecutive batches as one matrix per side."""
+    return list(batches[0]) if len(batches) == 1 else [concatenate(column) for column in zip(*batches, strict=True)]
 
 
 def _copy(rows: Any) -> Any:

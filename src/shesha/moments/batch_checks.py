@@ -48,7 +48,7 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
 def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -> None:
     """Refuse NaN and infinity; rows are counted from the start of the stream."""
     for side, name in zip(sides, names, strict=True):
-        if not _all_finite(side):
+        if not is_finite(side):
             rows = np.flatnonzero(~np.isfinite(_dense(side)).all(axis=1))
             raise ValueError(
                 f"{name} must be finite, got NaN or infinity in rows {check.join_items(rows.tolist())} of the batch "
@@ -80,7 +80,8 @@ def _is_real_on_device(side: Any) -> bool:
     return bool(namespace(side).isdtype(side.dtype, ("real floating", "integral", "bool")))
 
 
-def _all_finite(side: Any) -> bool:
+def is_finite(side: Any) -> bool:
+    """Whether no entry is NaN or infinite."""
     if hasattr(side, "toarray"):
         return bool(np.isfinite(side.data).all())
     if is_numpy(side):

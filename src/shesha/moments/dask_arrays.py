@@ -31,11 +31,9 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
         If the sides have different numbers of rows, or numbers that Dask does not know.
     """
     dask = require("dask", "dask", "dask must be installed to sum over Dask arrays")
-    lengths = [side.shape[0] for side in sides]
-    if any(np.isnan(length) for length in lengths):
-        raise ValueError("chunks must have known lengths, got unknown ones: call compute_chunk_sizes() first")
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({lengths[0]:,}), got {lengths[1]:,}")
+    _check_shapes(sides, names)
+    if not sides[0].shape[0]:
+        return []
     most = Accumulator(tuple(int(side.shape[1]) for side in sides), pairs).most_parts()
     level = _chunk_sums(_align(sides), names, pairs, most)
     join = dask.delayed(partial(_join, most=most))
@@ -43,6 +41,17 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
         level = [join(level[i : i + _TOGETHER]) for i in range(0, len(level), _TOGETHER)]
     (found,) = dask.compute(level[0])
     return list(found)
+
+
+def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
+    for side, name in zip(sides, names, strict=True):
+        if side.ndim != 2:
+            raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {side.shape}")
+    lengths = [side.shape[0] for side in sides]
+    if any(np.isnan(length) for side in sides for length in side.shape):
+        raise ValueError("chunks must have known lengths, got unknown ones: call compute_chunk_sizes() first")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({lengths[0]:,}), got {lengths[1]:,}")
 
 
 def _align(sides: Sequence[Any]) -> list[Any]:
@@ -60,13 +69,20 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
     """
     da: Any = import_module("dask.array")
     lengths = sides[0].chunks[0]
-    first_rows = da.from_array(np.cumsum([0, *lengths[:-1]]), chunks=1)
+    spans = np.column_stack([np.cumsum([0, *lengths[:-1]]), lengths])
+    places = da.from_array(np.array([tuple(span) for span in spans], dtype="i8,i8"), chunks=1)
     operands = [one for place, side in enumerate(sides) for one in (side, (0, place + 1))]
     summed = da.blockwise(
-        partial(_sum_chunk, names=tuple(names), pairs=tuple(pairs), n_parts=max(2, -(-most // (2 * len(lengths))))),
+        partial(
+            _sum_chunk,
+            names=tuple(names),
+            pairs=tuple(pairs),
+            n_parts=max(2, -(-most // (2 * len(lengths)))),
+            widths=[int(side.shape[1]) for side in sides],
+        ),
         # No index is summed over: Dask fuses such operations only.
         tuple(range(1 + len(sides))),
-        first_rows,
+        places,
         (0,),
         *operands,
         concatenate=_concatenation(sides[0]),
@@ -83,9 +99,18 @@ def _concatenation(side: Any) -> bool | None:
     return found if found is None else bool(found)
 
 
-def _sum_chunk(first_row: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int) -> list[Sums]:
+def _sum_chunk(
+    place: Any, *sides: Any, names: Sequence[str], pairs: Pairs, n_parts: int, widths: Sequence[int]
+) -> list[Sums]:
     """Sum a chunk in one thread: Dask gives its threads a task each."""
+    first_row, n_rows = place[0].item()
     rows = check_batch(sides, names, None)
+    for side, name, width in zip(rows, names, widths, strict=True):
+        if side.shape != (n_rows, width):
+            raise ValueError(
+                f"{name} must have chunks of the shape that Dask knows, {(n_rows, width)} from row {first_row:,} on, "
+                f"got {tuple(side.shape)}: pass the right chunks to what made the array"
+            )
     length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
     size = panel_rows([int(side.shape[1]) for side in rows])
     try:
@@ -96,13 +121,14 @@ def _sum_chunk(first_row: Any, *sides: Any, names: Sequence[str], pairs: Pairs, 
             ]
     except ValueError:
         # Say which rows they are.
-        require_finite(rows, names, int(first_row[0]))
+        require_finite(rows, names, first_row)
         raise
 
 
 def _sum_rows(sides: Sequence[Any], pairs: Pairs, size: int) -> Sums:
-    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in range(0, int(sides[0].shape[0]), size))
-    return reduce(merge, panels)
+    starts = range(0, int(sides[0].shape[0]), size)
+    panels = (sum_panel([side[i : i + size] for side in sides], pairs) for i in starts)
+    return reduce(partial(merge, in_place=True), panels)
 
 
 def _join(lists: list[list[Sums]], most: int = MOST_PARTS) -> list[Sums]:

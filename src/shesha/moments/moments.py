@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.moments import state_files as files
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
+from shesha.moments.one_pass import count_dask, count_sides, count_stream
 from shesha.moments.panel_sums import all_pairs
 from shesha.moments.row_register import RowRegister
 from shesha.moments.row_sources import is_dask
@@ -89,17 +90,24 @@ class Moments:
             require_finite(sides, self.names, len(self))
         if self._named_rows not in (None, rows is not None):
             raise ValueError("rows must be given for every batch or for none, got both kinds of batches")
+        register = self._register
         if rows is not None:
             kept, codes = self._register.new_rows(rows, n)
             sides = [side[kept] for side in sides] if len(kept) < n else sides
-        if self._state is None:
+            register = self._register.count(codes, n)
+        state = self._state
+        if state is None:
             widths = tuple(int(side.shape[1]) for side in sides)
-            self._state = Accumulator(widths, all_pairs(len(widths)))
-        self._state.add(sides)
+            state = Accumulator(widths, all_pairs(len(widths)))
+        restore = state.snapshot()
+        try:
+            state.add(sides)
+            self._state, self._register, self._named_rows = state, register, rows is not None
+        except BaseException:
+            # Ctrl-C as well: a batch is counted as a whole or not at all.
+            restore()
+            raise
         self.note_precision(sides)
-        self._named_rows = rows is not None
-        if rows is not None:
-            self._register.count(codes, n)
 
     def merge(self, other: Moments) -> Moments:
         """Return the moments of the rows of both, which are unchanged.
@@ -152,16 +160,14 @@ class Moments:
         names : pair of str
             Names of the two.
         state : path, optional
-            Write what has been counted to this file now and then, and on Ctrl-C; the same call continues there. The
-            file stays, and may be loaded.
+            Write what has been counted to this file now and then, on Ctrl-C and on errors; the same call continues
+            there. The file stays, and may be loaded.
 
         Raises
         ------
         ValueError
             If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
         """
-        from shesha.moments.one_pass import count_dask, count_sides, count_stream
-
         fresh = cls(names)
         if len(sources) == 1:
             return count_stream(fresh, sources[0], state)

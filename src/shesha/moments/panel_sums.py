@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.numerical_precision import length_unit
-from shesha.moments.sums import SideSums, Sums, shift_means
+from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
 from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
+from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
 _ENTRIES = 1 << 21
@@ -45,7 +46,10 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     """
     panels = [Panel.build(side) for side in sides]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
-    return Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    sums = Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
+    for panel in panels:
+        _recycle(panel.z)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Panel:
     def products(self, other: Panel) -> Matrix:
         """Products of z with that of another side, both about the mean of the panel."""
         found = to_host(self.z.T @ other.z)
-        found -= (self.z.shape[0] * self.mean)[:, np.newaxis] * other.mean
+        add_outer_product(found, -(self.z.shape[0] * self.mean), other.mean)
         # From the pilot row to the mean row.
         shift_means(found, -self.mean[:-1], -other.mean[:-1])
         return found
@@ -77,6 +81,27 @@ class Panel:
     def sums(self) -> SideSums:
         """Sums of this side alone."""
         return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
+
+
+_spare: list[Array] = []
+"""Memory of finished panels. Memory that is new from the system costs as much time as narrow products."""
+
+
+def _uninitialised(shape: tuple[int, int]) -> Matrix:
+    size = shape[0] * shape[1]
+    try:
+        spare = _spare.pop()
+    except IndexError:
+        spare = np.empty(0)
+    if spare.size < size:
+        spare = np.empty(size)
+    return spare[:size].reshape(shape)
+
+
+def _recycle(z: Any) -> None:
+    """Keep the memory of a panel for the next one, within a small share of the memory budget."""
+    if is_numpy(z) and (len(_spare) + 1) * z.base.nbytes <= memory_budget() // 32:
+        _spare.append(z.base)
 
 
 def _as_array(side: Any) -> Any:
@@ -87,11 +112,13 @@ def _as_array(side: Any) -> Any:
 
 def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
-    z = np.empty((rows.shape[0], rows.shape[1] + 1))
+    z = _uninitialised((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
     # Integers and single precision become doubles here, before anything is subtracted.
-    np.subtract(rows, pilot, out=moved, dtype=np.float64)
-    lengths = np.einsum("ij,ij->i", moved, moved)
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Infinity is refused below.
+        np.subtract(rows, pilot, out=moved, dtype=np.float64)
+        lengths = np.einsum("ij,ij->i", moved, moved)
     unit = 1.0
     if not _is_safe(lengths):
         _require_finite(rows)

@@ -36,10 +36,9 @@ class RowRegister:
         kept = np.sort(first[~self._contains(codes[first])])
         return kept, codes[kept]
 
-    def count(self, codes: Index, n_rows: int) -> None:
-        """Record that rows with these codes were counted, from a batch of this many rows."""
-        self.seen = np.union1d(self.seen, codes)
-        self.n_repeated += n_rows - len(codes)
+    def count(self, codes: Index, n_rows: int) -> RowRegister:
+        """Return a register in which rows with these codes were counted, from a batch of this many rows."""
+        return RowRegister(np.union1d(self.seen, codes), self.n_repeated + n_rows - len(codes))
 
     def join(self, other: RowRegister) -> RowRegister:
         """Return the union of both registers; refuse common rows, because sums cannot be separated."""

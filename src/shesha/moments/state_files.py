@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.io.paths import UnreadableFileError, reading
+from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.moments.accumulator import Accumulator
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sums import SideSums, Sums

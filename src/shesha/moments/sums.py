@@ -15,8 +15,8 @@ import numpy as np
 
 from shesha.support.types import Matrix, Vector
 
-_ROWS_AT_ONCE = 256
-"""Number of rows of an outer product per step, to save memory."""
+_ENTRIES_AT_ONCE = 1 << 13
+"""Entries of an outer product per step: they stay in the cache, and the system need not be asked for memory."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,17 @@ class Sums:
         return replace(self, cross={(0, 1): block})
 
 
-def merge(first: Sums, second: Sums) -> Sums:
-    """Return the sums over the rows of both."""
+def merge(first: Sums, second: Sums, *, in_place: bool = False) -> Sums:
+    """Return the sums over the rows of both; `in_place` overwrites both."""
     meetings = [
         Meeting.build(a, b, first.n_rows, second.n_rows) for a, b in zip(first.sides, second.sides, strict=True)
     ]
-    sides = tuple(meeting.join_sides(a, b) for meeting, a, b in zip(meetings, first.sides, second.sides, strict=True))
+    sides = tuple(
+        meeting.join_sides(a, b, in_place=in_place)
+        for meeting, a, b in zip(meetings, first.sides, second.sides, strict=True)
+    )
     cross = {
-        (i, j): join_blocks(block, second.cross[i, j], meetings[i], meetings[j])
+        (i, j): join_blocks(block, second.cross[i, j], meetings[i], meetings[j], in_place=in_place)
         for (i, j), block in first.cross.items()
     }
     return Sums(first.n_rows + second.n_rows, sides, cross)
@@ -125,9 +128,9 @@ class Meeting:
         ]
         return cls(n_a * (n_b / n), unit, ratios, moves, np.append(gap, lengths[1] - lengths[0]))
 
-    def join_sides(self, a: SideSums, b: SideSums) -> SideSums:
+    def join_sides(self, a: SideSums, b: SideSums, *, in_place: bool = False) -> SideSums:
         """Sums of the side over both sets of rows."""
-        products = join_blocks(a.products, b.products, self, self)
+        products = join_blocks(a.products, b.products, self, self, in_place=in_place)
         return SideSums(a.origin, a.offset * self.ratios[0] - self.moves[0], self.unit, products)
 
 
@@ -138,10 +141,16 @@ def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *,
         _rescale(block, row.ratios[place], column.ratios[place])
         shift_means(block, row.moves[place], column.moves[place])
     found += other
-    for start in range(0, len(found), _ROWS_AT_ONCE):
-        stop = start + _ROWS_AT_ONCE
-        found[start:stop] += (row.weight * row.step[start:stop])[:, np.newaxis] * column.step
+    add_outer_product(found, row.weight * row.step, column.step)
     return found
+
+
+def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
+    """Add the products of all entries of two vectors to a block, in place."""
+    n_rows = max(16, _ENTRIES_AT_ONCE // len(row))
+    for start in range(0, len(column), n_rows):
+        stop = start + n_rows
+        block[start:stop] += column[start:stop, np.newaxis] * row
 
 
 def merge_all(parts: Sequence[Sums]) -> Sums:

@@ -82,7 +82,7 @@ class CrossnobisPairs(Result):
 def _claim(result: CrossnobisPairs) -> str:
     lines = zip(result.first, result.second, result.distances, result.p_holm, strict=True)
     ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
-    told = say.listed(
+    told = say.join_clauses(
         [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
     )
     n_apart = sum(p <= 0.05 for p in result.p_holm)

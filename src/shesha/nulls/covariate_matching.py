@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.nulls.design_arguments import cross_with_blocks, rows_of_a_stratum
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutation_design import Exchange
 from shesha.support.types import Index, Matrix
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
 from shesha.kernels.sorted_places import places_among
-from shesha.nulls.checked_rows import FEWEST_ROWS, CheckedRows, largest
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
+from shesha.nulls.permutation_design import Exchange
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector
@@ -76,10 +76,10 @@ def dependence(*representations: NDArray[Any]) -> Dependence:
     n = len(sides[0])
     if any(len(side) != n for side in sides):
         raise ValueError(f"representations must have the same rows, got {', '.join(str(len(side)) for side in sides)}")
-    return find_dependence([CheckedRows(side) for side in sides])
+    return find_dependence([DiagnosticRows(side) for side in sides])
 
 
-def find_dependence(sides: Sequence[CheckedRows], *, screened: bool = False) -> Dependence:
+def find_dependence(sides: Sequence[DiagnosticRows], *, screened: bool = False) -> Dependence:
     """Detect dependence between rows whose inner products others need as well.
 
     What is `screened` skips what no sign can follow from: the other representations of one whose neighbours are not
@@ -112,7 +112,9 @@ def find_dependence(sides: Sequence[CheckedRows], *, screened: bool = False) -> 
     )
 
 
-def _order_signs(sides: Sequence[CheckedRows], windows: list[Index], *, screened: bool) -> tuple[float, float, float]:
+def _order_signs(
+    sides: Sequence[DiagnosticRows], windows: list[Index], *, screened: bool
+) -> tuple[float, float, float]:
     """p-value and mean rank of the distances between neighbours, and p-value of an alternation; the weakest sides'."""
     near, alternations = [], []
     for one in sides:
@@ -178,7 +180,7 @@ def _spread(n: int) -> Index:
     return np.unique(np.linspace(0, n - 1, min(n, _SPREAD)).astype(np.intp))
 
 
-def _persistence(one: CheckedRows) -> float:
+def _persistence(one: DiagnosticRows) -> float:
     """Autocorrelation at lags of an eighth to a quarter of the rows, times the effective number of rows.
 
     Memory that dies out leaves nothing there. What exceeds it at short lags is memory, and makes it vary.
@@ -205,7 +207,7 @@ def _joint_hashes(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return found
 
 
-def _is_discrete(one: CheckedRows) -> bool:
+def _is_discrete(one: DiagnosticRows) -> bool:
     side, rows, hashes = one.side, one.rows, one.hashes[one.rows]
     n_different = len(np.unique(hashes))
     columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))

@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.nulls.dependence import dependence, p_value_within_design
 from shesha.nulls.design_arguments import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.nulls.strata_warnings import strata_warnings
+from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence
 from shesha.results.audit.dependence import DRIFT, LEVEL, describe_period
 from shesha.support.warnings import CalibrationWarning, warn
@@ -37,7 +37,7 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         reasons += _short_series(found, asked.get("blocks"))
     else:
         reasons += _autocorrelation_warnings(p_value_within_design(exchange(found.n_rows, **asked), *sides), asked)
-    reasons += strata_warnings(sides, asked.get("within"), exchange(found.n_rows, **asked).block)
+    reasons += residual_confounding_warnings(sides, asked.get("within"), exchange(found.n_rows, **asked).block)
     if reasons:
         warn(f"p-values of this design may be too small: {'; '.join(reasons)}", CalibrationWarning)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutation_design import Exchange
 from shesha.support.types import Index
 
 _PURPOSE = 13

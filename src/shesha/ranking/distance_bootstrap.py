@@ -140,16 +140,16 @@ def variance_shares(with_data: Matrix, among_models: Matrix) -> Cube:
     n_models = with_data.shape[1]
     if not (np.isfinite(with_data).all() and np.isfinite(among_models).all()):
         return np.full((len(with_data), 2 * n_models + 1), np.nan)
-    whole = _explained(with_data, among_models)
+    whole = _multiple_correlation(with_data, among_models)
     without = [
-        _explained(np.delete(with_data, k, axis=1), np.delete(np.delete(among_models, k, axis=0), k, axis=1))
+        _multiple_correlation(np.delete(with_data, k, axis=1), np.delete(np.delete(among_models, k, axis=0), k, axis=1))
         for k in range(n_models)
     ]
     unique = np.maximum(whole[:, None] - np.stack(without, axis=1), 0.0)
     return np.column_stack([with_data**2, unique, whole])
 
 
-def _explained(with_data: Matrix, among_models: Matrix) -> Vector:
+def _multiple_correlation(with_data: Matrix, among_models: Matrix) -> Vector:
     """Squared multiple correlation of each line of data with the models."""
     if not with_data.shape[1]:
         return np.zeros(len(with_data))

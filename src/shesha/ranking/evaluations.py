@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shesha.measures import Measure
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutation_design import Exchange
 from shesha.ranking.two_factors import Cube, Resampled
 from shesha.views import RankedRdm, Representation
 
@@ -36,7 +36,7 @@ class Problem:
         return len(np.unique(self.design.clusters))
 
     @property
-    def by_distances(self) -> bool:
+    def uses_correlated_distances(self) -> bool:
         """Whether the measure is a function of correlated distances, which a bootstrap of rows can weight."""
         return self.measure.view is RankedRdm and self.measure.inner_product
 

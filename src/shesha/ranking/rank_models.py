@@ -114,7 +114,7 @@ def rank_models(
     check.count(n_permutations, "n_permutations")
     problem = _check_problem(data, models, measure, groups, blocks, seed)
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
-    count = wanted or (_MANY if problem.by_distances else _FEWER)
+    count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     try:
         found = _evaluate(problem, count, seed)
     except NotEstimable as reason:
@@ -131,14 +131,14 @@ def rank_models(
             "Use more rows."
         )
     chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
-    combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.by_distances else None
+    combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.uses_correlated_distances else None
     notes += _subject_doubts(len(problem.subjects))
     pairs = _pairs(problem, found, correction, confidence)
     upper = _upper_ceiling(problem) if found.has_ceiling else np.nan
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
-        _ranked(problem, found, pairs, chance, alpha, confidence),
+        _rank_with_ties(problem, found, pairs, chance, alpha, confidence),
         pairs,
         len(problem.subjects),
         problem.n_rows,
@@ -194,7 +194,7 @@ def _subjects(data: Any) -> dict[str, Any]:
 
 def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples where there are units enough."""
-    evaluate = evaluate_distances if problem.by_distances else evaluate_subsets
+    evaluate = evaluate_distances if problem.uses_correlated_distances else evaluate_subsets
     if problem.n_units < FEWEST_UNITS:
         return evaluate(problem, 1, spawn(seed, _RESAMPLING)).without_resamples()
     return evaluate(problem, n_resamples, spawn(seed, _RESAMPLING))
@@ -219,7 +219,7 @@ def _pairs(
     )
 
 
-def _ranked(
+def _rank_with_ties(
     problem: Problem,
     found: Evaluations,
     pairs: Sequence[ModelDifference],

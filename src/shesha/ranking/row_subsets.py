@@ -23,11 +23,11 @@ sizes show by how much."""
 def evaluate_subsets(problem: Problem, n_resamples: int, rng: np.random.Generator) -> Evaluations:
     """Score every model and subject, on all rows and on subsets of rows (or groups) of two sizes."""
     values, has_ceiling = _values(problem, None)
-    first, second = (_on_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
+    first, second = (_score_subsets(problem, share, values.shape, n_resamples, rng) for share in _KEPT)
     return Evaluations(Resampled(values, (first, second), problem.n_units), has_ceiling)
 
 
-def _on_subsets(
+def _score_subsets(
     problem: Problem, share: float, shape: tuple[int, ...], n_resamples: int, rng: np.random.Generator
 ) -> RowResamples:
     """Score random subsets of a share of the rows, with a finite-population correction."""
@@ -57,7 +57,7 @@ def _values(problem: Problem, rows: Index | None) -> tuple[Matrix, bool]:
     subjects = [one if rows is None else one.take_rows(rows) for one in problem.subjects]
     with single_threaded_blas():
         values = np.array([[compare_sides(measure, model, subject) for model in models] for subject in subjects])
-        ceiling = _with_the_others(measure, subjects)
+        ceiling = _leave_one_out_scores(measure, subjects)
     return (values, False) if ceiling is None else (np.column_stack([values, ceiling]), True)
 
 
@@ -68,7 +68,7 @@ def compare_sides(measure: Measure, model: Representation, subject: Representati
     return measure.compare_views(measure.look(a), measure.look(b))
 
 
-def _with_the_others(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
+def _leave_one_out_scores(measure: Measure, subjects: Sequence[Representation]) -> list[float] | None:
     """Score of each subject with the mean of the others; None if the measure has no mean."""
     if len(subjects) < 2:
         return None

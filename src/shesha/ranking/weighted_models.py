@@ -81,7 +81,7 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
     weights = fit_weights(models[:, fold.train > 0], subjects[fold.train_subjects][:, fold.train > 0])
     tried = np.vstack([weights @ models, models])[:, fold.test > 0]
     data = subjects[fold.test_subjects][:, fold.test > 0]
-    return weights, _held_out(vectors, tried, data)
+    return weights, _held_out_scores(vectors, tried, data)
 
 
 def fit_weights(models: Matrix, data: Matrix) -> Vector:
@@ -102,7 +102,7 @@ def _standardise(lines: Matrix) -> Matrix:
     return centred
 
 
-def _held_out(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
+def _held_out_scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
     """Mean score over the held-out subjects, of each line."""
     together, ones = np.vstack([tried, data]), np.ones(tried.shape[1])
     values = SortedVectors.build(together).ranks(ones) if vectors.ranked else together

@@ -36,10 +36,10 @@ def interval(low: float, high: float, confidence: float | None = None) -> str:
 def null(found: BesideNull | Chance, alpha: float, what: str = "null") -> str:
     """Return the verdict and the null, with a parenthesis that the caller closes."""
     spread = f"mean {format_number(found.null_mean)}, sd {format_number(found.null_sd)}"
-    return f"{beyond(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
+    return f"{verdict_phrase(found.p_value, alpha)} (p = {format_p(found.p_value)}, {what} {spread}"
 
 
-def beyond(p: float, alpha: float, side: str = "above") -> str:
+def verdict_phrase(p: float, alpha: float, side: str = "above") -> str:
     """Return the verdict of a p-value."""
     return f"{'' if reaches_level(p, alpha) else 'not '}{side} chance at {alpha:g}"
 
@@ -52,7 +52,7 @@ def draws(n: int, exchanged: str) -> str:
     return f"{n:,} permutations of {what}"
 
 
-def listed(clauses: Sequence[str], others: str = "others") -> str:
+def join_clauses(clauses: Sequence[str], others: str = "others") -> str:
     """Join clauses by semicolons, and count those beyond the first few."""
     left = len(clauses) - MOST
     shown = clauses if left <= 1 else clauses[:MOST]

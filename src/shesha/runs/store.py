@@ -102,7 +102,7 @@ class ResultStore:
         """Return the text of a stored value, if its checksum is valid."""
         text = value[_SEAL:] if isinstance(value, str) else ""
         if not isinstance(value, str) or _add_checksum(text) != value:
-            raise sqlite.damaged(self.path, f"{kind} {key:.40}")
+            raise sqlite.damaged_store_error(self.path, f"{kind} {key:.40}")
         return text
 
     def forget(self, kind: str, keys: Iterable[str]) -> None:

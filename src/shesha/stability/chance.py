@@ -147,7 +147,7 @@ def chance(
     candidates = [request] if keep is None else _conditional_requests(request, align_labels(X, keep, "keep"), design)
     for one in candidates:
         if one.design is not None:
-            one.permuted.require_enough(n_permutations, alpha)
+            one.null_design.require_enough(n_permutations, alpha)
     return _strictest([as_chance(one, evaluate(one), alpha) for one in candidates])
 
 
@@ -172,7 +172,7 @@ def _conditional_requests(request: Request, keep: str | ArrayLike, design: Desig
 
 def _describe_null(request: Request) -> str:
     """Describe what the null permutes."""
-    rows = "all rows" if request.design is None else request.permuted.text
+    rows = "all rows" if request.design is None else request.null_design.text
     return f"each feature separately, {rows}" if request.variant.view_options.get("rotated") else rows
 
 

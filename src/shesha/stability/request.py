@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.design_arguments import exchange
-from shesha.nulls.exchange_design import Exchange
 from shesha.nulls.group_halves import group_kinds
+from shesha.nulls.permutation_design import Exchange
 from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
@@ -58,7 +57,7 @@ class Request:
         return exchange(self.n_rows) if self.design is None else self.design
 
     @property
-    def permuted(self) -> Exchange:
+    def null_design(self) -> Exchange:
         """The design of the null; shuffled labels stay within groups if all groups have several classes.
 
         Exchanging whole groups would then leave most labels as they are, or mix them by the order of the rows alone.
@@ -74,7 +73,7 @@ class Request:
 
     def orders(self) -> list[Index]:
         """Random matchings of the rows, which are reproducible if the seed is a number."""
-        return self.permuted.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
+        return self.null_design.draws(self.n_permutations, spawn(self.seed, MATCHING)) if self.n_permutations else []
 
     def resamples(self) -> Matrix:
         """Counts of each row in each resample: an array of shape (n_rows, n_bootstrap)."""
@@ -126,6 +125,3 @@ class Evidence:
     pairs_dropped: int = 0
     reason: str = ""
     notes: tuple[str, ...] = ()
-
-
-Estimator = Callable[[Request], Evidence]

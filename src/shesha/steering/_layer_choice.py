@@ -16,8 +16,8 @@ from shesha.results import LayerRanking, RankedLayer
 from shesha.steering._coordinates import Coordinates, coordinates
 from shesha.steering._directions import METHODS, Method
 from shesha.steering._labelled_rows import Labelled, check_labelled
+from shesha.steering._probe_averages import SATURATED, interval, mean
 from shesha.steering._protocol import SCORES, Outcome, Setup, draw_plan, outcomes
-from shesha.steering._scores import SATURATED, interval, mean
 from shesha.steering._strengths import RELATIVE, Units, strengths
 from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis, layer_sequence

@@ -11,8 +11,8 @@ from shesha.steering._coordinates import Coordinates, coordinates
 from shesha.steering._directions import METHODS, Method, Probe, random_directions
 from shesha.steering._labelled_rows import Labelled, check_labelled, shuffle_count
 from shesha.steering._neighbour_reader import NEIGHBOURS
+from shesha.steering._probe_averages import SATURATED, mean, score_with_null
 from shesha.steering._protocol import SCORES, Outcome, Plan, Setup, draw_plan, fit_observed_probes, outcomes, steer
-from shesha.steering._scores import SATURATED, mean, score_with_null
 from shesha.steering._strengths import PAPER, Units, strengths
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed, Vector

@@ -64,7 +64,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
         Theirs, with `study` and `counts`.
     """
     for paper, own in _by_paper(checks):
-        write_text(folder / _page_of(paper), _numbers(paper, own))
+        write_text(folder / _page_link(paper), _numbers(paper, own))
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
 
@@ -104,7 +104,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     yield "## Table by table"
     for paper, own in _by_paper(checks):
         yield f"### {paper}, table by table"
-        yield f"[Every number]({_page_of(paper)})"
+        yield f"[Every number]({_page_link(paper)})"
         lines = [
             [_place(where), *(str((found.verdict == name).sum() or "") for name in VERDICTS)]
             for where, found in own.groupby("where", sort=False)
@@ -177,7 +177,7 @@ def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield str(paper), own
 
 
-def _page_of(paper: str) -> str:
+def _page_link(paper: str) -> str:
     return "numbers_" + re.sub(r"[^a-z]+", "_", paper.casefold()).strip("_") + ".md"
 
 

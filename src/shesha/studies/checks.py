@@ -131,12 +131,12 @@ def judged(
     """
     if ours is None or isnan(ours):
         return Check(where, what, published, None, NOT_RUN, why)
-    within = tolerance.allowed(error, published_error, decimals)
+    within = tolerance.allowed_difference(error, published_error, decimals)
     if admissible is not None and admissible[0] <= published <= admissible[1]:
         said = f"{LOOSE} readings of what the paper leaves open give {admissible[0]:.3g} to {admissible[1]:.3g}"
         return Check(where, what, published, ours, AGREES, said)
     if abs(ours - published) <= within:
-        rounded = tolerance.allowed(decimals=decimals) == within
+        rounded = tolerance.allowed_difference(decimals=decimals) == within
         return Check(where, what, published, ours, AGREES, "" if rounded else loosely(published, within, ours))
     return Check(where, what, published, ours, DIFFERS, why)
 
@@ -188,7 +188,7 @@ def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: 
 
 def _largest_difference_from_mean(line: Any) -> float:
     """Allowed difference between a published draw and the mean of ours."""
-    return tolerance.allowed(float(line.get("sd", 0.0)), decimals=15)
+    return tolerance.allowed_difference(float(line.get("sd", 0.0)), decimals=15)
 
 
 def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:

@@ -43,17 +43,17 @@ _UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
 _NO_CELLS = "the cells that decide it are not among the rows at hand"
 
 
-def _above(one: Fact, threshold: float) -> str:
+def _judge_above(one: Fact, threshold: float) -> str:
     low, high = one.limits
     return YES if low > threshold else NO if high <= threshold else OPEN
 
 
-def _below(one: Fact, threshold: float) -> str:
+def _judge_below(one: Fact, threshold: float) -> str:
     low, high = one.limits
     return YES if high < threshold else NO if low >= threshold else OPEN
 
 
-def _within(one: Fact, threshold: float) -> str:
+def _judge_absence(one: Fact, threshold: float) -> str:
     """Test of absence: an interval within the threshold supports it, one without zero refutes it."""
     low, high = one.limits
     if -threshold <= low and high <= threshold:
@@ -61,22 +61,22 @@ def _within(one: Fact, threshold: float) -> str:
     return NO if low > 0 or high < 0 else OPEN
 
 
-def _significant(one: Fact, threshold: float) -> str:
+def _judge_p_value(one: Fact, threshold: float) -> str:
     """Test by a p-value; a value above the level decides nothing."""
     return YES if one.value <= threshold else OPEN
 
 
-def _often(one: Fact, threshold: float) -> str:
+def _judge_share(one: Fact, threshold: float) -> str:
     """Test by the share of resampled tables that show the claim: nearly all, hardly any, or neither."""
     return YES if one.value >= threshold else NO if one.value <= 1 - threshold else OPEN
 
 
 OPERATORS: Mapping[str, Callable[[Fact, float], str]] = {
-    "above": _above,
-    "below": _below,
-    "within": _within,
-    "significant": _significant,
-    "often": _often,
+    "above": _judge_above,
+    "below": _judge_below,
+    "within": _judge_absence,
+    "significant": _judge_p_value,
+    "often": _judge_share,
 }
 
 
@@ -213,12 +213,12 @@ def judge(claim: Claim, facts: Facts) -> Judged:
         rules = [(claim.premise, premise)]
     words = [rule.words.get(answer, _UNDECIDED.get(answer, "")) for rule, answer in rules if rule is not None]
     why = " ".join(filter(None, (claim.missing, *words)))
-    if ABSENT in (repeated, survives) or not named(claim.found + why) <= set(facts):
+    if ABSENT in (repeated, survives) or not fact_names(claim.found + why) <= set(facts):
         return Judged(claim, ABSENT, ABSENT, "", _NO_CELLS)
     return Judged(claim, repeated, survives, claim.found.format(**facts), why.format(**facts))
 
 
-def named(text: str) -> set[str]:
+def fact_names(text: str) -> set[str]:
     """Return the names of facts that a text holds in braces."""
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 

@@ -86,13 +86,13 @@ def _checks(page: Page) -> list[report.Section]:
         return []
     # What could not be computed here comes last: it is most of some tables.
     checks = sorted(page.checks, key=lambda one: VERDICTS.index(one.verdict))
-    title, frame = "Comparison with published numbers", _without_empty(checks_table(checks))
+    title, frame = "Comparison with published numbers", _omit_empty_reasons(checks_table(checks))
     first = ["what", "published", "ours", "verdict", "where"]
     ordered = frame[[name for name in (*first, "why") if name in frame]]
     return [report.Section(title, (as_table(ordered, title),), _CHECKS)]
 
 
-def _without_empty(frame: pd.DataFrame) -> pd.DataFrame:
+def _omit_empty_reasons(frame: pd.DataFrame) -> pd.DataFrame:
     """Omit the reasons if none is needed."""
     return frame if frame["why"].any() else frame.drop(columns="why")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN
-from shesha.studies.tolerance import allowed
+from shesha.studies.tolerance import allowed_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def _line(
     ours = float(values.mean()) if n else float("nan")
     sd = float(values.std(ddof=1)) if n > 1 else float("nan")
     difference = ours - published
-    within = allowed(sd, decimals=decimals)
+    within = allowed_difference(sd, decimals=decimals)
     verdict = NOT_RUN if not n else AGREES if abs(difference) <= within else DIFFERS
     return {
         **keys,

@@ -67,9 +67,13 @@ def write(found: StudyRun, folder: Path) -> Path:
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
     if not len(found.rows):
+<<<<<<< HEAD
         return _without_page(found, own, "No cell has a row.")
+=======
+        return _write_failure_page(found, own)
+>>>>>>> main
     if not study.pages:
-        return _without_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
+        return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = page_of(study, found.rows)
     except Exception as error:
@@ -78,12 +82,18 @@ def write(found: StudyRun, folder: Path) -> Path:
         _without_page(found, own, f"The page was not made: {_place_of(error)}.{need}")
         if found.complete:
             raise ValueError(
-                f"the page of {study.name} must be made of its rows, got {_place_of(error)} (rows are kept)"
+                f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
+<<<<<<< HEAD
         return page_path(study, folder)
     _write_rows(found, own / ROWS)
     for name in (FAILED_PAGE, FAILED_ROWS):
         (own / name).unlink(missing_ok=True)
+=======
+        return _write_failure_page(
+            found, own, f"The page was not made: {_error_location(error)}. It may need more cells than these."
+        )
+>>>>>>> main
     if found_facts:
         write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
@@ -106,12 +116,16 @@ def write(found: StudyRun, folder: Path) -> Path:
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
 
 
+<<<<<<< HEAD
 def _write_rows(found: StudyRun, place: Path) -> None:
     # Six digits are more than any draw is good for, and a quarter of the size.
     write_text(place, found.rows.to_csv(index=False, float_format="%.6g"))
 
 
 def _place_of(error: Exception) -> str:
+=======
+def _error_location(error: Exception) -> str:
+>>>>>>> main
     """Name an error, and the line that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
@@ -152,10 +166,20 @@ def has_page(study: Study, folder: Path) -> bool:
     return (folder / study.name / SUMMARY).exists() and page_path(study, folder).name == PAGE
 
 
+<<<<<<< HEAD
 def page_path(study: Study, folder: Path) -> Path:
     """Return the path of the latest page in a folder, which says why if it could not be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
+=======
+def _write_failure_page(found: StudyRun, own: Path, why: str = "") -> Path:
+    """Write a page about the run if no full page can be made, replacing an earlier one."""
+    for name in (CHECKS, SUMMARY):
+        (own / name).unlink(missing_ok=True)
+    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_describe_run(found)]
+    write_text(own / "page.md", "\n\n".join(parts) + "\n")
+    return own / "page.md"
+>>>>>>> main
 
 
 def _without_page(found: StudyRun, own: Path, why: str) -> Path:

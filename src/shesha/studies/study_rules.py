@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import registry
-from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, named, rule_of
+from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, fact_names, rule_of
 from shesha.studies.facts import Facts
 from shesha.studies.published import key_of, label_of
 from shesha.studies.study_definition import Study
@@ -62,7 +62,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
     unused = [key for key in rules if not any(fnmatchcase(known, key) for _, known in lines)]
     if unused:
         raise ValueError(f"claim must be a key of {study.published}, got {unused[0]!r} in the rules of {study.name}")
-    return {line: _of_line(study.name, line, entry) for line, entry in found.items()}
+    return {line: _claim_from_line(study.name, line, entry) for line, entry in found.items()}
 
 
 def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
@@ -72,16 +72,16 @@ def _entry(key: str, rules: dict[str, Any]) -> dict[str, Any]:
         return {}
     start, star, end = found.partition("*")
     own: dict[str, Any] = rules[found]
-    return dict(_filled(own, key[len(start) : len(key) - len(end)])) if star else own
+    return dict(_substitute(own, key[len(start) : len(key) - len(end)])) if star else own
 
 
-def _filled(entry: Any, part: str) -> Any:
+def _substitute(entry: Any, part: str) -> Any:
     if isinstance(entry, dict):
-        return {name: _filled(value, part) for name, value in entry.items()}
+        return {name: _substitute(value, part) for name, value in entry.items()}
     return entry.replace("*", part) if isinstance(entry, str) else entry
 
 
-def _of_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
+def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
     own = {"found": "", "on": "", "card": False} | entry
     if "fact" in own:
         own["repeated"] = {name: own.pop(name) for name in _OF_RULES if name in own}
@@ -96,4 +96,4 @@ def answer_of(study: Study, facts: Facts) -> str:
 def _sentence(entry: dict[str, Any], facts: Facts) -> str:
     rule = rule_of({"reason": "", **entry}) if "fact" in entry else None
     text = rule.words.get(rule.answer(facts), "") if rule else str(entry["text"])
-    return text.format(**facts) if named(text) <= set(facts) else ""
+    return text.format(**facts) if fact_names(text) <= set(facts) else ""

@@ -18,12 +18,12 @@ LOOSE = "loose:"
 _QUARTER, _HALF, _FACTOR = 0.25, 0.5, 3.0
 
 
-def allowed(error: float = 0.0, published_error: float = 0.0, decimals: int = 3) -> float:
+def allowed_difference(error: float = 0.0, published_error: float = 0.0, decimals: int = 3) -> float:
     """Return the allowed difference of two numbers, from their standard errors (NaN: none) and printed decimals.
 
     Examples
     --------
-    >>> round(allowed(0.03, 0.04), 3), allowed(decimals=1) > 0.05
+    >>> round(allowed_difference(0.03, 0.04), 3), allowed_difference(decimals=1) > 0.05
     (0.098, True)
     """
     unit = 10.0**-decimals

@@ -59,7 +59,11 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
         prepare(connection, path, layout, create=create)
     except sqlite3.DatabaseError as error:
         connection.close()
-        refused = _unusable(path, error) if isinstance(error, sqlite3.OperationalError) else damaged(path, str(error))
+        refused = (
+            _unusable(path, error)
+            if isinstance(error, sqlite3.OperationalError)
+            else damaged_store_error(path, str(error))
+        )
         raise refused from error
     except BaseException:
         connection.close()
@@ -133,7 +137,7 @@ def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         if isinstance(error, sqlite3.OperationalError) and "full" in str(error):
             raise OSError(errno.ENOSPC, f"no space left for {path}; finished results are kept") from error
         if type(error) is sqlite3.DatabaseError:
-            raise damaged(path, str(error)) from error
+            raise damaged_store_error(path, str(error)) from error
         raise
 
 
@@ -143,10 +147,10 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise damaged(path, str(error)) from error
+        raise damaged_store_error(path, str(error)) from error
 
 
-def damaged(path: Path, finding: str) -> StoreError:
+def damaged_store_error(path: Path, finding: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
         f"store must hold what was written to it, got {path}, which is damaged ({finding}): move it away to start "

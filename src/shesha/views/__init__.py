@@ -7,7 +7,6 @@ from shesha.kernels.feature_halves import UndirectedHalfError
 from shesha.views._covariates import Covariates
 from shesha.views._cross_validation_folds import Folds, Groups, deal_folds
 from shesha.views._distance_comparisons import Comparisons
-from shesha.views._distance_rows import Standard
 from shesha.views._distance_subsets import DistanceSubsets
 from shesha.views._features import Features
 from shesha.views._heat_trace import HeatTrace
@@ -20,6 +19,7 @@ from shesha.views._row_ranks import RowRanks
 from shesha.views._rows import Rows, representation_from, rows_or_distances
 from shesha.views._rows_by_name import align_rows, layers_in_one_order, take_rows
 from shesha.views._scalar_summaries import Concentricity, Magnitude, Scalar, SplitStability, Uniformity
+from shesha.views._standardised_rows import Standard
 from shesha.views._variance_shares import Variances
 from shesha.views.covariate_adjusted import Adjusted, Refitted, adjust_for_covariates
 from shesha.views.gram import Gram

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from shesha.benchmark.graphs.anchor_messages import mean_message, messages
 from shesha.benchmark.graphs.anchor_sets import Anchors, all_hops, anchor_sets, anchors_from
 from shesha.benchmark.graphs.data import Graph
 from shesha.benchmark.graphs.hyperparameters import Hyper
-from shesha.benchmark.graphs.messages import mean_message, messages
 from shesha.benchmark.graphs.pgnn import PositionLayer, PositionNetwork, draw_anchors
 from shesha.benchmark.graphs.training import as_features
 

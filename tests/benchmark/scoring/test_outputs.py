@@ -61,6 +61,20 @@ def test_bad_outputs(difference, p, q, message):
         difference(p, q)
 
 
+def test_sums_may_deviate_by_the_rounding_of_half_precision():
+    assert disagreement([[0.6, 0.3995]], [[0.4, 0.6]]) == 1
+    with pytest.raises(ValueError, match=r"p must have rows that sum to one, got a sum that deviates by 0\.002"):
+        disagreement([[0.6, 0.398]], [[0.4, 0.6]])
+    with pytest.raises(ValueError, match="q must have rows that sum to one"):
+        disagreement([[1, 0], [1, 0]], [[1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (2,), (1, 2, 2)])
+def test_outputs_are_tables_with_rows_and_classes(shape):
+    with pytest.raises(ValueError, match="p must be a non-empty 2-D array"):
+        jensen_shannon(np.full(shape, 0.5), np.full(shape, 0.5))
+
+
 @pytest.mark.parametrize("labels", [[0], [0, 2], [0, -1], [0.0, 1.0]])
 def test_bad_labels(labels):
     with pytest.raises(ValueError, match="labels must"):

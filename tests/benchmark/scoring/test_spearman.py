@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
+from shesha.benchmark.mantel import rank_correlation
 from shesha.benchmark.pair_scoring import score_prediction
 from shesha.benchmark.scores import spearman
 from shesha.measures import get
@@ -189,3 +190,19 @@ def test_a_value_that_is_no_number_is_refused(value):
     values = {("a", "b"): value, ("a", "c"): 1.0, ("b", "c"): 2.0}
     with pytest.raises(TypeError, match="values must be one real number, got"):
         score_prediction(get("cka"), values, ["a", "b", "c"], {"jsd": dict.fromkeys(values, 1.0)})
+
+
+def test_one_order_of_a_pair_stands_for_both_and_two_orders_for_themselves():
+    distances, differences = np.arange(1.0, 7), np.array([1.0, 2, 3, 4, 6, 5])
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    turned = [pair[::-1] for pair in pairs]
+    one, other = (spearman(distances, differences, pairs=chosen) for chosen in (pairs, turned))
+    assert one.p_value == other.p_value == spearman(distances, differences, n_models=4).p_value
+    both = spearman(np.tile(distances, 2), np.tile(differences, 2), pairs=pairs + turned)
+    assert (both.value, both.p_value) == pytest.approx((one.value, one.p_value))
+
+
+@pytest.mark.parametrize(("x", "y"), [([], []), ([1.0], [2.0]), ([1.0, 1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 3.0])])
+def test_two_different_values_on_both_sides_make_a_correlation(x, y):
+    assert np.isnan(rank_correlation(np.array(x), np.array(y)))
+    assert rank_correlation(np.array([1.0, 2.0]), np.array([5.0, 3.0])) == -1

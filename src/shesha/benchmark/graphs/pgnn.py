@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from shesha.benchmark.graphs.anchor_messages import mean_message, messages
 from shesha.benchmark.graphs.anchor_sets import Anchors, all_hops, anchors_from
 from shesha.benchmark.graphs.data import load
 from shesha.benchmark.graphs.dropout import dropout
 from shesha.benchmark.graphs.hyperparameters import Hyper
-from shesha.benchmark.graphs.messages import mean_message, messages
 from shesha.benchmark.graphs.networks import Features, project
 
 

@@ -34,7 +34,7 @@ def _table(result: CoherenceTable) -> str:
     tested = [one for one in result.groups if one.has_null]
     ordered = sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))
     above = [one for one in ordered if reaches_level(one.p_adjusted, one.alpha)]
-    told = say.listed(
+    told = say.join_clauses(
         [
             f"{one.name} {_unbiased(one)} over {one.n:,} rows, p = {say.format_p(one.p_adjusted)}"
             for one in above or ordered[:1]

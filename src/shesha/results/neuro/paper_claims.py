@@ -21,7 +21,7 @@ def _trial_score(result: TrialScore) -> str:
     start = f"The score {name} was {say.format_number(result.observed)} {sizes}"
     if not result.has_null:
         return f"{start}, without a chance level"
-    verdict = say.beyond(result.p_value, result.alpha, SIDES[result.closer])
+    verdict = say.verdict_phrase(result.p_value, result.alpha, SIDES[result.closer])
     return (
         f"{start}, {verdict} (p = {say.format_p(result.p_value)}, null mean {say.format_number(result.null_mean)}, sd "
         f"{say.format_number(result.null_sd)}, {_orders(result.n_permutations, result.exchanged)})"
@@ -80,7 +80,7 @@ def _session_drift(result: SessionDrift) -> str:
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
         f"Agreement between halves of the trials of {len(result.sessions)} sessions, beside that within sessions: "
-        f"{say.listed(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for the "
+        f"{say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for the "
         "geometry, of conditions), p that the sessions agree, not corrected for the number of pairs"
     )
 
@@ -91,7 +91,7 @@ def _session_table(result: SessionTable) -> str:
     n_animals = len({line.animal for line in result.lines})
     score = result.scores[0] if result.scores else ""
     groups = [one for one in result.groups if score in one.means]
-    told = say.listed([_group_clause(one, score, result.confidence) for one in groups], f"more {result.by}s")
+    told = say.join_clauses([_group_clause(one, score, result.confidence) for one in groups], f"more {result.by}s")
     return (
         f"Mean {score.replace('_', ' ')} by {result.by} over {say.count(n_sessions, 'session')} of "
         f"{say.count(n_animals, 'animal')} (intervals over {result.interval}s): {told or 'nothing could be scored'}"

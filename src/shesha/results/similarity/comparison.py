@@ -12,6 +12,7 @@ from shesha.results.base import Result
 from shesha.results.null_summary import BesideNull
 from shesha.results.similarity.held_out import held_out_lines
 from shesha.results.similarity.noise_ceiling import BesideRepeats
+from shesha.results.similarity.pair_sentences import pair_sentences
 from shesha.results.similarity.recommended import RECOMMENDED
 from shesha.support import argument_types as kinds
 
@@ -124,6 +125,12 @@ class Comparison(Result):
         """Iterate over the scores, one per measure."""
         return iter(self.scores)
 
+    @property
+    def headline(self) -> str:
+        """Return how many measures are above chance, or the raw values if none was tested."""
+        known = [score for score in self.scores if score.has_value]
+        return next(iter(pair_sentences(self.first, self.second, known)))
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure."""
         import pandas as pd
@@ -144,7 +151,10 @@ class Comparison(Result):
         """Print a table of the numbers with their directions, then missing values with reasons."""
         found = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]
-        lines = [f"{self.first} ({_format_shape(self.shapes[0])}) and {self.second} ({_format_shape(self.shapes[1])})"]
+        lines = [
+            f"{self.first} ({_format_shape(self.shapes[0])}) and {self.second} ({_format_shape(self.shapes[1])})",
+            *wrap(self.headline, page_width(), hanging=""),
+        ]
         calibrated = any(score.has_null or score.has_interval for score in found)
         if found:
             lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
@@ -179,7 +189,8 @@ def _reading_advice(scores: list[Score]) -> list[str]:
 
 _NOTE = (
     "Values are raw. By chance: the mean over all matchings of the rows, if there is a formula; for other measures "
-    "it is rarely 0, and grows with the number of features. "
+    "it is rarely 0, and grows with the number of features. `--calibrate` (`calibrate=True`) adds intervals "
+    "and p-values. "
     "`shesha measures NAME` explains what a measure responds to and when it misleads."
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.report import (
@@ -22,6 +22,8 @@ from shesha.report import (
 from shesha.results.generic_page import run_details
 from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
 from shesha.results.similarity.held_out import held_out_sections
+from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
+from shesha.results.similarity.recommended import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
@@ -59,14 +61,14 @@ def comparison_page(result: Comparison) -> Page:
     """Return the page of two representations."""
     known = [score for score in result.scores if score.has_value]
     sizes = " and ".join(" x ".join(f"{n:,}" for n in shape) for shape in result.shapes)
-    first = [score for score in known if score.measure in _first_measures()] or known[:3]
+    first = [score for score in known if score.measure in RECOMMENDED] or known[:3]
     remarks = tuple(
         Item(f"{score.measure}: {text}") for score in result.scores for text in (score.reason, score.note) if text
     )
     return Page(
         title=f"{result.first} and {result.second}",
         question=f"Do {result.first} and {result.second} have similar geometries, above chance?",
-        answer=tuple(_pair_sentences(result.first, result.second, known)),
+        answer=tuple(pair_sentences(result.first, result.second, known)),
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubt_parts(result.doubts, known),
         sections=(
@@ -80,10 +82,6 @@ def comparison_page(result: Comparison) -> Page:
         ),
         ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
     )
-
-
-def _all_measures_section(scores: Sequence[Score]) -> Section:
-    return Section("All measures", (_scores(scores, "All measures"), *measures_explained(scores)))
 
 
 def comparison_metrics(result: Comparison) -> list[Metric]:
@@ -104,73 +102,23 @@ def comparison_metrics(result: Comparison) -> list[Metric]:
     ]
 
 
-def _first_measures() -> Iterable[str]:
-    from shesha.results.similarity.recommended import RECOMMENDED
-
-    return RECOMMENDED
-
-
-def _pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
-    if not scores:
-        yield f"No measure has a value for {first} and {second}, for the reasons below."
-        return
-    tested = [score for score in scores if score.has_null]
-    if not tested:
-        told = ", ".join(f"{score.measure} {score.value:.3g}" for score in scores if score.measure in _first_measures())
-        yield f"{told or f'{scores[0].measure} {scores[0].value:.3g}'}: raw values, without a chance level."
-        return
-    above = [score for score in tested if score.deciding_p_value <= _LEVEL]
-    best = max(tested, key=lambda score: -score.deciding_p_value)
-    corrected = ", corrected for their number" if len(tested) > 1 else ""
-    yield (
-        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
-        f"{'' if above else f': the smallest p-value is {best.deciding_p_value:.2g} ({best.measure})'}."
-    )
-    led = next((score for score in tested if score.measure in _first_measures()), best)
-    yield (
-        f"{led.measure} is {led.value:.3g}{_interval(led)}; randomly matched rows have {led.null_mean:.3g} "
-        f"(p = {led.p_value:.2g}). Calibrated (0 at the chance threshold, 1 at the best value): {led.score:.2f}."
-    )
-
-
-_LEVEL = 0.05
-
-
-def _count_phrase(n: int, of: int) -> str:
-    if of == 1:
-        return "The measure is" if n else "The measure is not"
-    if n == of:
-        return f"All {of} measures are"
-    return f"{n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"
-
-
-def _interval(score: Score) -> str:
-    return (
-        f" [{_format_number(score.interval_low)}, {_format_number(score.interval_high)}]" if score.has_interval else ""
-    )
-
-
 def _scores(scores: Sequence[Score], title: str) -> Table:
     """The values with interval, direction, chance level and p."""
     columns = [
         Column(
             "value",
-            tuple(f"{_format_number(one.value)}{_interval(one)}" for one in scores),
+            tuple(f"{format_number(one.value)}{format_interval(one)}" for one in scores),
             ">",
             tuple(map(_strip, scores)),
         ),
         Column("closer is", tuple(one.closer for one in scores), "<"),
-        Column("chance", tuple(_format_number(one.null_mean if one.has_null else one.expected) for one in scores)),
+        Column("chance", tuple(format_number(one.null_mean if one.has_null else one.expected) for one in scores)),
         Column("calibrated", tuple(f"{one.score:.3f}" if one.has_null else "" for one in scores)),
         Column("p", tuple(f"{one.p_value:.2g}" if one.has_null else "" for one in scores)),
         Column("corrected p", tuple(_format_p_value(one.corrected_p_value) for one in scores)),
         Column("family", tuple(one.family for one in scores), "<"),
     ]
     return Table(tuple(one.measure for one in scores), (tuple(columns),), title, "measure")
-
-
-def _format_number(value: float) -> str:
-    return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
 
 
 def _format_p_value(p_value: float) -> str:
@@ -220,7 +168,7 @@ def points(doubts: Doubts | None) -> tuple[Point, ...]:
 
 def pairwise_page(result: PairwiseComparison) -> Page:
     """Return the page of all pairs of several representations."""
-    led = [name for name in result.measures if name in _first_measures()] or list(result.measures)
+    led = [name for name in result.measures if name in RECOMMENDED] or list(result.measures)
     ordered = [*led, *(name for name in result.measures if name not in led)]
     cells = len(result.names) ** 2
     shown = ordered[: max(2, _MOST_CELLS // max(1, cells))]

@@ -64,7 +64,7 @@ def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
     known = [one for one in recommended_first(result.scores) if one.has_value]
-    told = say.listed([_score(one, result.folds) for one in known], "more measures") or "no measure has a value"
+    told = say.join_clauses([_score(one, result.folds) for one in known], "more measures") or "no measure has a value"
     rows = f"{result.shapes[0][0]:,} rows"
     return f"Similarity of {result.first} and {result.second} over {rows}: {told}{design}"
 

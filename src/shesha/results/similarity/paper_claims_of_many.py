@@ -21,7 +21,9 @@ def _many(result: CalibratedMany) -> str:
     known = zip(result.pairs, result.results, result.corrected_p_values, strict=True)
     ordered = sorted(known, key=lambda one: (one[2] != one[2], one[2]))
     above = sum(reaches_level(p, one.alpha) for _, one, p in ordered)
-    told = say.listed([_pair_clause(name, one.observed, one.null_mean, p) for name, one, p in ordered], "more pairs")
+    told = say.join_clauses(
+        [_pair_clause(name, one.observed, one.null_mean, p) for name, one, p in ordered], "more pairs"
+    )
     correction = _CORRECTIONS.get(result.correction, result.correction)
     return (
         f"{above} of {say.count(len(result.pairs), 'pair')} {_verb(above)} above chance at {first.alpha:g} by "
@@ -45,7 +47,7 @@ def _pair_clause(name: str, value: float, chance: float, p: float) -> str:
 def _pairwise(result: PairwiseComparison) -> str:
     rows = f"{result.shapes[0][0]:,} rows"
     ordered = sorted(result.measures, key=lambda one: len(result.measures) > say.MOST + 1 and one not in RECOMMENDED)
-    told = say.listed([_measure_clause(result, name) for name in ordered], "more measures")
+    told = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
     null = ""
     if result.exchanged:
         null = (
@@ -100,7 +102,7 @@ def _consensus(result: Consensus) -> str:
 
 @claim.register
 def _ranking(result: ModelRanking) -> str:
-    told = say.listed([_model_clause(one, result) for one in result.models], "more models")
+    told = say.join_clauses([_model_clause(one, result) for one in result.models], "more models")
     ceiling = ""
     if result.has_ceiling:
         ends = f"{say.format_number(result.ceiling_lower)} to {say.format_number(result.ceiling_upper)}"

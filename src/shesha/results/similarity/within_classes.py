@@ -76,14 +76,14 @@ class WithinClasses(Result):
         mixed = [name for name in self.classes if name not in (*kept, *lost)]
         parts = []
         if lost:
-            parts.append(f"lost the geometry within {_listed(lost)} ({_none_of(self.measures)})")
+            parts.append(f"lost the geometry within {_join(lost)} ({_no_measure(self.measures)})")
         if kept:
             every = len(kept) == len(self.classes) > 1
-            it, where = "it" if lost else "the geometry", f"all {len(kept)} classes" if every else _listed(kept)
-            parts.append(f"kept {it} within {where} (above chance by {_every_one_of(self.measures)})")
+            it, where = "it" if lost else "the geometry", f"all {len(kept)} classes" if every else _join(kept)
+            parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
         told = " and ".join(parts)
         if mixed:
-            some = f"by some measures only within {_listed(mixed)}"
+            some = f"by some measures only within {_join(mixed)}"
             told = f"{told}; above chance {some}" if told else f"shares the geometry above chance {some}"
         return f"{self.second}, beside {self.first}, {told}."
 
@@ -163,17 +163,17 @@ _NAMED = 3
 """Classes that a sentence names before it counts them."""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} classes"
 
 
-def _none_of(measures: Sequence[str]) -> str:
+def _no_measure(measures: Sequence[str]) -> str:
     if len(measures) == 1:
         return f"not above chance by {measures[0]}"
     return f"above chance by none of {len(measures)} measures"
 
 
-def _every_one_of(measures: Sequence[str]) -> str:
+def _every_measure(measures: Sequence[str]) -> str:
     return measures[0] if len(measures) == 1 else f"all {len(measures)} measures"
 
 

@@ -33,14 +33,14 @@ def within_classes_page(result: WithinClasses) -> Page:
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
         answer=(result.headline,),
         numbers=tuple(tables[:1]),
-        doubts=(_KEPT, *_excluded(result)),
+        doubts=(_KEPT, *_excluded_classes(result)),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_PICTURE.format(name), partial(result.plot, name)),))
                 for name in result.measures
             ),
             *(Section(one.title, (one,)) for one in tables[1:]),
-            Section("What the measures look at", _explained(result)),
+            Section("What the measures look at", _explanations(result)),
             Section("What the columns mean", (Text(WITHIN_NOTE),)),
         ),
         ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
@@ -55,7 +55,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
         question=f"Within which classes does each keep the geometry that {result.reference} has?",
         answer=tuple(one.headline for one in result),
         numbers=(*tables[:1], *(Text(f"{one.title}.") for one in tables[:1])),
-        doubts=(_KEPT, *_excluded(result.comparisons[0])),
+        doubts=(_KEPT, *_excluded_classes(result.comparisons[0])),
         sections=(
             *(
                 Section(f"{name} within each class", (Drawing(_SEVERAL.format(name), partial(result.plot, name)),))
@@ -67,7 +67,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for one in result
                 for table in (measure_table(one, name) for name in result.measures)
             ),
-            Section("What the measures look at", _explained(result.comparisons[0])),
+            Section("What the measures look at", _explanations(result.comparisons[0])),
             Section("What the columns mean", (Text(WITHIN_NOTE),)),
         ),
         ran=run_details(result),
@@ -107,12 +107,12 @@ def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
     return f"{_number(result[name][measure].score)}{' *' if result.is_above(measure, name) else '  '}"
 
 
-def _excluded(result: WithinClasses) -> tuple[Part, ...]:
+def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
     left = "; ".join(f"{name} ({why})" for name, why in result.excluded.items())
     return (Item(f"Not compared: {left}."),) if left else ()
 
 
-def _explained(result: WithinClasses) -> tuple[Part, ...]:
+def _explanations(result: WithinClasses) -> tuple[Part, ...]:
     return tuple(measure_explained(one.measure, one.family, one.closer) for one in result.whole.scores)
 
 

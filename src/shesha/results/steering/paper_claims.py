@@ -31,7 +31,7 @@ def _steerability(result: Steerability) -> str:
 
 @claim.register
 def _predictors(result: SteeringPredictors) -> str:
-    told = say.listed([_score(one) for one in result.scores], "more predictors")
+    told = say.join_clauses([_score(one) for one in result.scores], "more predictors")
     return (
         f"Predictors of steering over {result.n_rows:,} rows: {told}; chance by {result.exchanged} shuffled "
         f"{result.n_draws:,} times"
@@ -53,7 +53,7 @@ def _layers(result: LayerRanking) -> str:
 
 @claim.register
 def _correlations(result: PartialCorrelations) -> str:
-    told = say.listed([_line(one) for one in result.lines], "more predictors")
+    told = say.join_clauses([_line(one) for one in result.lines], "more predictors")
     given = f"partial: controlling for {' and '.join(result.given)}; " if result.given else ""
     groups = "" if result.n_units == result.n_models else f" in {result.n_units} groups"
     return (

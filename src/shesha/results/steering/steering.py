@@ -106,7 +106,7 @@ class Steerability(Result):
         drop = self.max_drop
         if drop.value != drop.value:
             return f"Steering from {self.source} to {self.target} could not be judged: {drop.reason}."
-        beyond = f", {_beyond(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
+        beyond = f", {_verdict(drop)} ({drop.null_mean:.2f}, p = {drop.p_value:.2g})" if drop.has_null else ""
         return (
             f"Steering from {self.source} to {self.target} drops the accuracy of a probe by {drop.value:.2f} at "
             f"most{beyond}; random directions drop it by {self.random_drop:.2f}."
@@ -164,7 +164,7 @@ LEVEL = 0.05
 """At which headlines call a number beyond chance."""
 
 
-def _beyond(score: SteeringScore) -> str:
+def _verdict(score: SteeringScore) -> str:
     return "above chance" if score.p_value <= LEVEL else "not above chance"
 
 

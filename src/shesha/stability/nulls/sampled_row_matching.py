@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.nulls.exchange_design import Exchange
+from shesha.nulls.permutation_design import Exchange
 from shesha.stability.estimators.sampled_pairs import pairs_of_partition
 from shesha.stability.nulls.feature_shuffle import ROTATIONS, sampled_null
 from shesha.stability.nulls.row_matching import partitions_per_matching
 from shesha.stability.request import MATCHING, Request
+from shesha.support import memory
 from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
@@ -65,7 +66,10 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
 
     out = np.empty(len(orders))
     # Matchings take turns through the partitions, so that the null is that of a typical one.
-    for turn, scores in enumerate(track(parallel(score, range(n_turns)), n_turns, "matchings")):
+    # A thread holds both halves of the rows, and as much while it makes them.
+    at_once = max(1, int((memory.memory_budget() - rows.nbytes) // (2 * rows.nbytes + 1)))
+    turns = parallel(score, range(n_turns), at_once=at_once)
+    for turn, scores in enumerate(track(turns, n_turns, "matchings")):
         out[turn::n_turns] = scores
     return out
 

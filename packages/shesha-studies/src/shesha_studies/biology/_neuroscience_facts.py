@@ -57,4 +57,4 @@ def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
     made["order_drift"] = rank_correlation(order_of_regions(rows, published, "drift", "drift"), n)
     apart = rows.groupby("region")[["shesha", "drift"]].mean()
     between = float(spearmanr(apart.shesha, apart.drift).statistic) if len(apart) > 3 else float("nan")
-    return made | {"orders": rank_correlation(between, n), "wuc_order": Fact(made["order_wuc"].value)}
+    return made | {"orders": rank_correlation(between, n)}

@@ -8,10 +8,11 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.nulls import holm
+from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha_studies.chance._rate_tables import dots, exact_limits, outside, pool_rates
+from shesha_studies.chance._rate_tables import dots, outside, pool_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,6 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
     nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     measures = _measures(nothing[nothing.part == "measures"])
     scores, designs, groups = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs", "groups"))
-    tested = nothing[nothing.part != "doubts"]
     tables = (
         ("Measures", _measures_table(rows[rows.part == "measures"])),
         ("Scores of one representation", _readable(scores, signal[signal.part == "scores"])),
@@ -61,7 +61,7 @@ def make_page(rows: pd.DataFrame, level: float) -> Page:
         ("Doubts", _doubts_table(rows[rows.part == "doubts"])),
     )
     return Page(
-        _answer(measures, scores, designs, tested, level) + _answer_of_doubts(rows, groups),
+        "",
         tables,
         _pictures(measures, scores, designs, level),
         NOTES,
@@ -121,30 +121,34 @@ def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _answer(
-    measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, nothing: pd.DataFrame, level: float
-) -> str:
-    of = nothing[(nothing.part == "measures") & (nothing.data != "clusters of rows")]
-    hits, runs = int(of.hits.sum()), int(of.runs.sum())
-    low, high = exact_limits(hits, runs)
-    adequate = designs[~designs.design.isin(TOO_FREE)]
-    free = designs[designs.design == "free"]
-    failing = adequate[adequate.above]
-    named = "; ".join(_rates_by_rows(failing))
-    clustered = nothing[nothing.data == "clusters of rows"]
-    both = [_share(clustered[clustered.design == one]) for one in ("free", "blocks")]
-    scaled = nothing[nothing.data.isin(SCALED)]
-    scale = [_share(scaled[scaled.design == one]) for one in ("-", "row scale")]
-    return (
-        f"Where rows are independent, {100 * hits / runs:.1f} % "
-        f"({100 * low:.1f} to {100 * high:.1f}) of {runs:,} unrelated pairs reach p <= {level:g}, and "
-        f"{int(outside(measures, level).sum())} of {len(measures)} lines (measures) miss the level. With rows that "
-        f"depend on one another and are permuted freely, {both[0]} of unrelated clusters are called related (in "
-        f"`blocks`: {both[1]}) and {_range(free)} of unrelated series, groups or covariates, over lines. Of "
-        f"{len(adequate)} lines with a design {len(failing)} exceed the level{' (' + named + ')' if named else ''}. "
-        f"Features that share a scale of rows alone are called stable in {scale[0]} of runs, with "
-        f'`keep="row scale"` in {scale[1]}.{_others_above(scores)}'
-    )
+def make_facts(rows: pd.DataFrame, level: float) -> Facts:
+    """Rates of independent rows, of dependent rows with and without a design, of scores, and of doubts."""
+    nothing = rows[rows.truth == "nothing"]
+    tested = nothing[nothing.part != "doubts"]
+    of = tested[(tested.part == "measures") & (tested.data != "clusters of rows")]
+    clustered, scaled = tested[tested.data == "clusters of rows"], tested[tested.data.isin(SCALED)]
+    scores, designs = (_lines(nothing[nothing.part == part], level) for part in ("scores", "designs"))
+    made: dict[str, Any] = {"level": level}
+    if runs := int(of.runs.sum()):
+        measures = _measures(nothing[nothing.part == "measures"])
+        made |= {
+            "independent": rate(int(of.hits.sum()), runs),
+            "pairs": runs,
+            "measures": len(measures),
+            "measures off": int(outside(measures, level).sum()),
+        }
+    for name, own in (
+        *((f"clusters, {one}", clustered[clustered.design == one]) for one in ("free", "blocks")),
+        *((f"scale, {one}", scaled[scaled.design == one]) for one in ("-", "row scale")),
+    ):
+        made |= {name: own.hits.sum() / own.runs.sum()} if own.runs.sum() else {}
+    adequate, free = designs[~designs.design.isin(TOO_FREE)], designs[designs.design == "free"]
+    made |= {"designs": len(adequate), "designs above": int(adequate.above.sum())}
+    made |= {"designs above in words": "; ".join(_rates_by_rows(adequate[adequate.above]))}
+    made |= {"free, lowest": free.rate.min(), "free, highest": free.rate.max()} if len(free) else {}
+    others = scores[(scores.design == "-") & ~scores.data.isin(SCALED)]
+    made |= {"scores": len(others), "scores above": int(others.above.sum())}
+    return as_facts(made | _doubt_facts(rows, _lines(nothing[nothing.part == "groups"], level)))
 
 
 def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
@@ -167,40 +171,18 @@ def _doubts_table(own: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _answer_of_doubts(rows: pd.DataFrame, groups: pd.DataFrame) -> str:
-    """Say how often groups without an effect are called coherent, and how often doubts are wrong or missing."""
+def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
+    """How often groups without an effect are called coherent, and how often doubts are wrong or missing."""
     doubts = rows[rows.part == "doubts"]
     if not len(doubts) or not len(groups):
-        return ""
+        return {}
     wrong, right = (pool_rates(doubts[doubts.truth == one], ["data"]) for one in ("nothing", "signal"))
-    rare = right[right.rate == right.rate.min()].iloc[0]
-    often = wrong[wrong.rate == wrong.rate.max()].iloc[0]
-    return (
-        f" Groups that are a random part of their controls are called coherent in {_range(groups)} of runs. Doubts are "
-        f"raised without a cause in at most {100 * often.rate:.0f} % of runs ({often.data}), and where there is one in "
-        f"at least {100 * rare.rate:.0f} % ({rare.data})."
-    )
-
-
-def _others_above(scores: pd.DataFrame) -> str:
-    """Name the lines of independent features, of no common scale, that are above the level all the same."""
-    others = scores[(scores.design == "-") & ~scores.data.isin(SCALED)]
-    above = others[others.above]
-    named = "; ".join(f"{one.score}, {one.data}, {one.n} rows {100 * one.rate:.0f} %" for _, one in above.iterrows())
-    if not named:
-        return ""
-    return f" Of {len(others)} lines of other features {len(above)} are above the level ({named})."
-
-
-def _share(own: pd.DataFrame) -> str:
-    runs = int(own.runs.sum())
-    return f"{100 * own.hits.sum() / runs:.0f} %" if runs else "an unknown share"
-
-
-def _range(lines: pd.DataFrame) -> str:
-    if not len(lines):
-        return "an unknown share"
-    return " to ".join(dict.fromkeys(f"{100 * rate:.0f}" for rate in (lines.rate.min(), lines.rate.max()))) + " %"
+    rare, often = right.loc[right.rate.idxmin()], wrong.loc[wrong.rate.idxmax()]
+    return {
+        **{"groups, lowest": groups.rate.min(), "groups, highest": groups.rate.max()},
+        **{"wrong doubts": often.rate, "wrong doubts in words": str(often.data)},
+        **{"right doubts": rare.rate, "right doubts in words": str(rare.data)},
+    }
 
 
 def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:

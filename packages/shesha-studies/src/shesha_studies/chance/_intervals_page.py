@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.charts import PALETTE
+from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.chance._coverage import LEVELS
@@ -69,7 +70,7 @@ def make_page(rows: pd.DataFrame) -> Page:
         ("Scores of one representation", _long(lines[lines.part == "scores"])),
     )
     return Page(
-        _answer(lines),
+        "",
         tuple((title, table) for title, table in tables if len(table)),
         (_picture(lines),),
         (*NOTES[:2], *_failing(lines), *NOTES[2:]),
@@ -147,22 +148,24 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _answer(lines: pd.DataFrame) -> str:
-    parts = []
-    for part, what in (("similarities", "similarities"), ("scores", "scores of one representation")):
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
+    lines = pool_coverage(rows)
+    made: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
+    for part in ("similarities", "scores"):
         own = lines[lines.part == part]
         if not len(own):
             continue
-        low = own[own["to"] < ASKED]
         worst = own.iloc[int(own["at 95"].to_numpy().argmin())]
-        parts.append(
-            f"95 % intervals of {what} hold the mean in {100 * own['at 95'].median():.0f} % of runs (median of "
-            f"{len(own)} kinds of data and scores; {len(low)} of these below 95 % beyond chance), in the worst case in "
-            f"{100 * worst['at 95']:.0f} % ({worst.score}, {_label(worst)}"
-            f"{'' if worst.told == '-' else ', ' + worst.told})"
-        )
-    narrow = float((lines["to"] < ASKED).mean())
-    return f"{'Mostly' if narrow < 0.2 else 'Not often enough'}: {'; '.join(parts)}."
+        given = "" if worst.told == "-" else f", {worst.told}"
+        made |= {
+            f"{part}, cases": len(own),
+            f"{part}, too low": int((own["to"] < ASKED).sum()),
+            f"{part}, median": own["at 95"].median(),
+            f"{part}, worst": worst["at 95"],
+            f"{part}, worst in words": f"{worst.score}, {_label(worst)}{given}",
+        }
+    return as_facts(made)
 
 
 def _picture(lines: pd.DataFrame) -> Picture:

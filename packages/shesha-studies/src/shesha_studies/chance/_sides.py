@@ -24,12 +24,6 @@ STAND_IN = (
     "sees the right halves (the two halves are two views of one thing, as an image and its caption "
     "are); networks of the words of sentences beside the layers of a sentence encoder."
 )
-NO_COLLAPSE = (
-    "On the stand-ins what calibration leaves still rises with the width, in global scores as in local ones: chance is "
-    "gone, and wider networks of the same things are more alike."
-)
-RISE = 0.5
-"""Correlation that counts as a trend."""
 N = 256
 """Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""
 _N_WORDS = 1000

@@ -11,11 +11,12 @@ import numpy as np
 from shesha import measures
 from shesha.calibration import calibrate
 from shesha.stability import chance
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.chance import _doubtful as doubtful
 from shesha_studies.chance import _unrelated as unrelated
-from shesha_studies.chance._false_positives_page import SCALED, make_page
+from shesha_studies.chance._false_positives_page import SCALED, make_facts, make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,3 +190,9 @@ _P_VALUES: dict[str, Callable[..., float | None]] = {
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rates with their limits: measures, scores, designs."""
     return make_page(rows, LEVEL)
+
+
+@false_positives.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Rates of false positives by kind of rows and design."""
+    return make_facts(rows, LEVEL)

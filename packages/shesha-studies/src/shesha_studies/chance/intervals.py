@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.chance import _coverage as coverage
-from shesha_studies.chance._intervals_page import make_page
+from shesha_studies.chance._intervals_page import make_facts, make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,3 +106,9 @@ def _ends(part: str, data: str, n: int, d: int, told: str, score: str, run: int)
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Coverage of similarities and of scores, with the limits of its rates."""
     return make_page(rows)
+
+
+@intervals.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """Coverage of similarities and of scores."""
+    return make_facts(rows)

@@ -175,6 +175,7 @@ def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:
     told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True))
     return {
         "edge_rise": np.diff(edges[PER_ENTRY]).min(),
+        "edge_rise_per_factor": np.diff(edges[PER_FACTOR]).min(),
         "more_gradual": min(min(line[1:]) - line[0] for line in both),
         "doublings in words": ", ".join(told),
     }

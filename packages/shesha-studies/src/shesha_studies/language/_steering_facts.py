@@ -89,6 +89,8 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
     made = {
         "alignment": mean_correlation(raw, n),
         "alignment_given_separability": mean_correlation(partial, n, 2),
+        "lowest_alignment": rank_correlation(min(raw), n),
+        "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
         "ratio_to_random": Fact(min(ratios)),
         "beyond_shuffled": Fact(min(own[name] for name in read)),

@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.stability import basis_averaged_split, chance, feature_split
+from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.study_definition import study
@@ -53,10 +54,7 @@ def axes(family: str, name: str, state: str, seed: int) -> dict[str, float]:
 @axes.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare scores on the given axes with those averaged over bases."""
-    rows = rows.assign(
-        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
-    )
-    learned = rows[rows.family.isin(("digits", "MiniLM", "network"))]
+    rows, learned = _differences(rows)
     numbers = [
         "features",
         "split",
@@ -69,17 +67,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ]
     table = rows.groupby(["family", "name", "state"], sort=False)[numbers].mean().reset_index()
     control = float((rows.turned_centred - rows.averaged_centred).abs().max())
-    by = learned.groupby("state").of_axes.agg(["mean"])
-    said = ", ".join(f"{by['mean'][state]:+.2f} {state}" for state in ("untrained", "trained") if state in by.index)
-    pcs = rows[rows.name.str.contains("principal")]
-    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
-    answer = (
-        f"Rotated to random axes, scores of networks and encoders (columns centred) change by {_share(learned):.0f} % "
-        f"on average (of the axes: {said}; at most {far.of_axes:+.2f}, {far['name']}, {far.state}), and "
-        f"{_variance_share(learned):.0f} % of the variance of scores over them is that of the score averaged over "
-        f"bases. Principal components score {pcs.split_centred.mean():.2f} on their "
-        f"axes, {pcs.averaged_centred.mean():.2f} averaged over bases. {_others(rows)}{_causal_sentence(rows)}"
-    )
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
         f"(distances of one half matched with other rows) lies at {rows.chance.abs().max():.3f} at most.",
@@ -92,47 +79,69 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         *([SINK] if CAUSAL in set(rows.family) else []),
     )
     picture = Picture("axes", _draw(rows, learned), "Score on the axes against that averaged over bases; over training")
-    return Page(answer, (("Scores", table),), (picture,), notes)
+    return Page("", (("Scores", table),), (picture,), notes)
+
+
+def _differences(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows with the difference that axes make, and those of networks and encoders."""
+    rows = rows.assign(
+        of_axes=rows.split_centred - rows.averaged_centred, mean_row=rows.averaged - rows.averaged_centred
+    )
+    return rows, rows[rows.family.isin(("digits", "MiniLM", "network"))]
+
+
+@axes.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How far axes change scores, for networks, components, recordings and a causal model."""
+    rows, learned = _differences(rows)
+    far: Any = learned.iloc[int(np.argmax(learned.of_axes.abs().to_numpy()))]
+    by_state = learned.groupby("state").of_axes.mean()
+    components = rows[rows.name.str.contains("principal")]
+    return as_facts(
+        {
+            "share": _share(learned),
+            "variance_share": _variance_share(learned),
+            **{"largest": far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
+            **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
+            "components": components.split_centred.mean(),
+            "components_averaged": components.averaged_centred.mean(),
+            **_recorded_facts(rows),
+            **(_causal_facts(rows) if CAUSAL in set(rows.family) else {}),
+        }
+    )
 
 
 def _share(rows: pd.DataFrame) -> float:
-    """Mean size of the difference that axes make, in percent of the score."""
-    return float(100 * (rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
+    """Mean size of the difference that axes make, as a share of the score."""
+    return float((rows.of_axes.abs() / rows.split_centred.abs().clip(lower=0.05)).mean())
 
 
 def _variance_share(rows: pd.DataFrame) -> float:
-    """Percent of the variance of scores that the score averaged over bases accounts for as it is, without a fit."""
+    """Share of the variance of scores that the basis-averaged score explains as it is, without a fit."""
     residual = float(((rows.split_centred - rows.averaged_centred) ** 2).mean())
-    return 100 * (1 - residual / float(rows.split_centred.var(ddof=0)))
+    return 1 - residual / float(rows.split_centred.var(ddof=0))
 
 
-def _others(rows: pd.DataFrame) -> str:
-    parts = []
+def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
+    made = {}
     for family, name in (("cells", "genes"), ("neurons", None)):
         own = rows[(rows.family == family) & ((rows.name == name) if name else True)]
         if len(own):
             label = name or family
-            parts.append(f"{label} {own.split_centred.mean():.2f} and {own.averaged_centred.mean():.2f}")
-    return f"Recorded: {'; '.join(parts)} averaged over bases." if parts else "No recorded data are at hand."
+            made |= {label: own.split_centred.mean(), f"{label}_averaged": own.averaged_centred.mean()}
+    return made
 
 
-def _causal_sentence(rows: pd.DataFrame) -> str:
-    """Say what the axes of the causal model make, as they are and with columns of equal variance."""
+def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
+    """Ranges for the causal model, as it is and with columns of equal variance."""
     own = rows[rows.family == CAUSAL]
     standardised = own["name"].str.endswith(STANDARDISED)
-    plain, equal = own[~standardised], own[standardised]
-    if not len(plain) or not len(equal):
-        return ""
-    told = [
-        f"{some.split_centred.min():.2f} to {some.split_centred.max():.2f} on its axes against "
-        f"{some.averaged_centred.min():.2f} to {some.averaged_centred.max():.2f}"
-        for some in (plain, equal)
-    ]
-    return (
-        f" {CAUSAL}: {told[0]} averaged over bases, which single coordinates of "
-        f"large variance make; with columns standardised {told[1]} (of the axes: {equal.of_axes.abs().max():.2f} at "
-        "most)."
-    )
+    made = {}
+    for label, some in (("causal", own[~standardised]), ("standardised", own[standardised])):
+        for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
+            if len(some):
+                made |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
+    return made | {"standardised_difference": own[standardised].of_axes.abs().max()}
 
 
 def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:

@@ -116,5 +116,6 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(told) | {
         "rho": over_draws(rank_correlations(own, "level", "shesha")),
         "backwards": Fact(float((steps < 0).sum())),
+        "smallest_step": Fact(float(steps.min())),
         "faint": Fact(float(own[own.level <= 0.2].shesha.abs().mean())),
     }

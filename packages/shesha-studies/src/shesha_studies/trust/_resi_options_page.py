@@ -42,30 +42,21 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def option_sentence(options: pd.DataFrame) -> str:
-    """Say in a sentence how far each option moves the scores, and what stands above chance."""
+def option_facts(options: pd.DataFrame) -> dict[str, float]:
+    """How far each option moves the scores, and in how many tests the stability difference is above chance."""
     if not len(options):
-        return ""
-    scored = options[options.raw.notna()]
-    split = options[options.raw.isna()]
-    moves = {
-        what: (scored[after] - scored[before])
-        for what, before, after in (
-            ("calibration", "raw", "calibrated"),
-            ("exchanging within classes as well", "calibrated", "within classes"),
-        )
-    }
-    parts = [
-        f"{what} moves AUPRC by {one.mean():+.2f} on average ({one.min():+.2f} to {one.max():+.2f})"
-        for what, one in moves.items()
-    ]
-    change = split["basis-averaged"] - split["feature split"]
-    above = {axes: int((split[axes] > split["95 % of chance"]).sum()) for axes in AXES}
-    return (
-        f" On small networks of Cora {', '.join(parts)}, and averaging the stability difference over bases by "
-        f"{change.mean():+.2f} (above chance in {above['feature split']} of {len(split)} tests on the given axes, in "
-        f"{above['basis-averaged']} averaged)."
-    )
+        return {}
+    scored, split = options[options.raw.notna()], options[options.raw.isna()]
+    made = {"tests of axes": float(len(split))}
+    for name, after, before in (
+        ("calibration", "calibrated", "raw"),
+        ("within classes", "within classes", "calibrated"),
+    ):
+        move = scored[after] - scored[before]
+        made |= {f"{name} moves": move.mean(), f"{name}, lowest": move.min(), f"{name}, highest": move.max()}
+    for axes in AXES:
+        made[f"{axes} above chance"] = float((split[axes] > split["95 % of chance"]).sum())
+    return made | {"averaging moves": (split["basis-averaged"] - split["feature split"]).mean()}
 
 
 def options_picture(options: pd.DataFrame) -> Picture:

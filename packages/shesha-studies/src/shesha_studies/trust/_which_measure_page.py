@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.benchmark import rank
 from shesha.charts import PALETTE
+from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha_studies.trust import _resi as tables
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BY = ["data", "widths", "measure"]
-NAMES = {"equal": ", equal widths", "unequal": ", unequal widths", "layers": ", layers at 4 to 32 features"}
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures whose calibrated variants took part in the small suites."""
 NOTES = (
@@ -40,10 +40,9 @@ NOTES = (
 def make_page(rows: pd.DataFrame) -> Page:
     """Make the page of all cells."""
     lines = _lines(rows)
-    benchmark = _benchmark()
     return Page(
-        _answer(lines, benchmark),
-        (("Models of known groups", _readable(lines)), ("The benchmark's cells", benchmark)),
+        "",
+        (("Models of known groups", _readable(lines)), ("The benchmark's cells", _benchmark())),
         (_picture(lines),),
         NOTES,
     )
@@ -99,31 +98,25 @@ def _benchmark() -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def _answer(lines: pd.DataFrame, benchmark: pd.DataFrame) -> str:
-    told = []
-    for key, own in lines.groupby(["data", "widths"], sort=False):
-        data, widths = map(str, key)
+def make_facts(rows: pd.DataFrame) -> Facts:
+    """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
+    lines, benchmark = _lines(rows), _benchmark()
+    made: dict[str, Any] = {}
+    for (data, widths), own in lines.groupby(["data", "widths"], sort=False):
         clear = own[(own.gain.abs() > 3 * own.error) & (own.gain.abs() > 0.02)]
-        best = [own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure for how in ("raw", "calibrated")]
-        told.append(
-            f"{data}{NAMES[widths]}: {_names_sentence(clear[clear.gain > 0], 'better')}, "
-            f"{_names_sentence(clear[clear.gain < 0], 'worse')} of {len(own)} measures; first {best[0]} raw, "
-            f"{best[1]} calibrated"
-        )
+        name = f"{data}, {widths}"
+        for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
+            made |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
+        for how in ("raw", "calibrated"):
+            made[f"{name}, first {how}"] = str(own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure)
+        made[f"{name}, measures"] = len(own)
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
-    apart = benchmark["mean difference of scores"].mean()
-    return (
-        "Calibration changes how well measures find known groups (AUPRC, beyond three errors) as follows. "
-        f"{'. '.join(one[0].upper() + one[1:] for one in told)}. On the benchmark's cells, of equal widths and "
-        f"rows, calibration moves CKA, RSA and mutual kNN by {moves.min()} to {moves.max()} of 41 places, and "
-        f"their scores by {apart:.3f} on average."
-    )
+    made |= {"fewest places": moves.min(), "most places": moves.max()}
+    return as_facts(made | {"difference of scores": benchmark["mean difference of scores"].mean()})
 
 
-def _names_sentence(clear: pd.DataFrame, how: str) -> str:
-    """Say how many measures gain or lose, and how much each."""
-    gains = ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
-    return f"{len(clear)} {how}{' (' + gains + ')' if gains else ''}"
+def _gains_text(clear: pd.DataFrame) -> str:
+    return ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
 
 
 def _picture(lines: pd.DataFrame) -> Picture:

@@ -12,7 +12,7 @@ from shesha.studies.study_definition import study
 from shesha_studies.trust import _resi as tables
 from shesha_studies.trust._resi_facts import make_facts
 from shesha_studies.trust._resi_options import option_scores
-from shesha_studies.trust._resi_options_page import option_sentence, option_table
+from shesha_studies.trust._resi_options_page import option_facts, option_table
 from shesha_studies.trust._resi_page import make_page
 
 if TYPE_CHECKING:
@@ -118,4 +118,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @resi.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return {**make_facts(rows), **as_facts({"options": option_sentence(option_table(rows))})}
+    return {**make_facts(rows), **as_facts(option_facts(option_table(rows)))}

@@ -10,10 +10,11 @@ from shesha.benchmark import tests
 from shesha.benchmark.measure_entries import calibrated
 from shesha.data import digits_network
 from shesha.measures import get
+from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.trust._which_measure_page import make_page
+from shesha_studies.trust._which_measure_page import make_facts, make_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,3 +86,9 @@ def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Raw beside calibrated: models of known groups, and the cells of the benchmark."""
     return make_page(rows)
+
+
+@which_measure.facts
+def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+    """How many measures gain and lose by calibration."""
+    return make_facts(rows)

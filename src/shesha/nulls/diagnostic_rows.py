@@ -17,7 +17,7 @@ _WINDOWS, _WINDOW = 4, 128
 """Number and length of stretches of consecutive rows that are checked, if there are more rows."""
 
 
-class CheckedRows:
+class DiagnosticRows:
     """Four stretches of rows of one representation; all rows if there are no more."""
 
     def __init__(self, side: NDArray[Any]) -> None:

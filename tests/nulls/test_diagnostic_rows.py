@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.nulls.checked_rows import CheckedRows, stretches
 from shesha.nulls.dependence import find_dependence
+from shesha.nulls.diagnostic_rows import DiagnosticRows, stretches
 
 
 @pytest.mark.parametrize("n", [40, 511, 513, 700, 1000, 5001])
 def test_products_of_any_rows_are_those_of_centred_rows(n):
     X = np.random.default_rng(n).standard_normal((n, 5)) + 3
-    one = CheckedRows(X)
+    one = DiagnosticRows(X)
     rows = np.unique(np.concatenate([one.rows[::7], [0, 1, n // 2, n // 2 + 3, n - 1]]))
     found = one.products(rows)
     centred = X[rows] - X[one.rows].mean(axis=0)
@@ -46,7 +46,7 @@ def _pairs(rng, n=150, d=8):
 def test_a_screened_search_finds_the_same_signs(name, swapped):
     pair = _pairs(np.random.default_rng(3))[name]
     full, screened = (
-        find_dependence([CheckedRows(side) for side in (pair[::-1] if swapped else pair)], screened=quick)
+        find_dependence([DiagnosticRows(side) for side in (pair[::-1] if swapped else pair)], screened=quick)
         for quick in (False, True)
     )
     assert screened.text == full.text
@@ -58,4 +58,4 @@ def test_a_screened_search_finds_the_same_signs(name, swapped):
 def test_one_far_row_makes_no_near_repeats():
     X = np.random.default_rng(1).standard_normal((60, 12))
     X[[13, 7, 43]] *= 1e9
-    assert find_dependence([CheckedRows(X)]).nearly_repeated == ()
+    assert find_dependence([DiagnosticRows(X)]).nearly_repeated == ()

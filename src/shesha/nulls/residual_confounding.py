@@ -24,7 +24,7 @@ _CLEARLY = 3.5
 _NORMAL = NormalDist()
 
 
-def strata_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
+def residual_confounding_warnings(sides: list[NDArray[Any]], within: ArrayLike | None, strata: Index) -> list[str]:
     """Return warnings about a number that both sides follow inside its strata."""
     if within is None:
         return []
@@ -127,19 +127,19 @@ def strata_excess(
     fixed = np.full((len(values), 1), len(values) ** -0.5)
     fixed = fixed if taken is None else np.concatenate([fixed, taken], axis=1)
     free = len(values) - fixed.shape[1]
-    basis = _orthonormal(_less(terms / np.linalg.norm(terms, axis=0), fixed))[:, : max(1, free // 2)]
-    rows = [_less(side / (np.abs(side).max(initial=0.0) or 1.0), fixed) for side in sides]
+    basis = _orthonormal(_residuals(terms / np.linalg.norm(terms, axis=0), fixed))[:, : max(1, free // 2)]
+    rows = [_residuals(side / (np.abs(side).max(initial=0.0) or 1.0), fixed) for side in sides]
     kernels = [side @ side.T for side in rows]
     spread = float(np.std([np.sum(kernels[0] * kernels[-1][np.ix_(order, order)]) for order in orders]))
     turned = np.stack([basis.T @ basis[order] for order in orders])
     # Both sides in one order: what else they share stays, and is no effect of the number.
     shuffles = [rng.permutation(len(values)) for _ in range(n_shuffles)]
-    shuffled = [[_less(side[order], fixed) for side in rows] for order in shuffles]
-    found = [_added(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
+    shuffled = [[_residuals(side[order], fixed) for side in rows] for order in shuffles]
+    found = [_excess(*(_effect(side, basis, free) for side in some), turned=turned) for some in [rows, *shuffled]]
     return np.array(found) / spread if spread > 0 else np.zeros(len(found))
 
 
-def _less(rows: Matrix, fixed: Matrix) -> Matrix:
+def _residuals(rows: Matrix, fixed: Matrix) -> Matrix:
     return np.asarray(rows - fixed @ (fixed.T @ rows))
 
 
@@ -148,7 +148,7 @@ def _orthonormal(columns: Matrix) -> Matrix:
     return np.asarray(left[:, values > 1e-6])
 
 
-def _added(*effects: Matrix, turned: Matrix) -> float:
+def _excess(*effects: Matrix, turned: Matrix) -> float:
     """Inner product of the effects, less its mean over permutations."""
     expected = np.sum(effects[0] * (turned @ effects[-1] @ np.swapaxes(turned, 1, 2)), axis=(1, 2))
     return float(np.sum(effects[0] * effects[-1]) - expected.mean())

@@ -1,0 +1,112 @@
+"""Distances between the rows of sampled pairs and triples, within the memory budget."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from shesha.kernels.distances import (
+    PANEL,
+    Metric,
+    find_undirected_rows,
+    n_pairs,
+    pair_distances,
+    panel,
+    standard_rows,
+)
+from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.threads import parallel
+from shesha.support import memory as memory
+from shesha.support.types import Index, Matrix, Vector
+from shesha.views import UndirectedRowsError
+from shesha.views.row_source import RowSource
+
+_HELD = 1 << 22
+"""Maximum number of values of sampled rows in memory."""
+_SHARE = 4
+"""Standard rows may take the memory budget divided by this; so may the rows of all threads, read in pieces."""
+_COPIES = 4
+"""Number of arrays of the size of the rows while a piece of them is standardised and its pairs are gathered."""
+_DENSE = 16
+"""If more than one pair of this many is drawn, products of all rows take less time than those of single pairs."""
+
+
+def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
+    """Distances between the rows of each tuple, one column per pair."""
+    places = list(combinations(range(tuples.shape[1]), 2))
+    out = np.empty((len(tuples), len(places)))
+    # Removing the medians of Euclidean rows takes two more copies.
+    copies = 3 if metric == "euclidean" else 1
+    fits = 8 * copies * source.n_rows * source.n_features * _SHARE <= memory.memory_budget()
+    if fits and not source.is_stored and tuples.size >= source.n_rows:
+        rows, unit = _standard(source, metric)
+        find = _in_panels if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
+        for column, (i, j) in enumerate(places):
+            out[:, column] = unit * find(rows, tuples[:, i], tuples[:, j], metric)
+        return out
+    return _read_in_pieces(source, tuples, metric, places, out)
+
+
+def _standard(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
+    """Read and standardise all rows, a stretch at a time where the metric allows; return their unit as well."""
+    numbers = np.arange(source.n_rows)
+    if metric == "euclidean":
+        rows = source.read(numbers)
+        return standard_rows(rows, metric), length_unit(rows)
+    rows = np.empty((source.n_rows, source.n_features))
+    for start in range(0, source.n_rows, PANEL):
+        some = numbers[start : start + PANEL]
+        rows[some] = _directed(source.read(some), some, metric)
+    return rows, 1.0
+
+
+def _directed(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
+    """Standardise rows; refuse those without a direction."""
+    bad = find_undirected_rows(rows, metric)
+    if len(bad):
+        raise UndirectedRowsError(numbers[bad], metric)
+    return standard_rows(rows, metric)
+
+
+def _in_panels(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
+    """Take the distances of pairs from those of panels of rows to all later ones."""
+    first, second = np.minimum(i, j), np.maximum(i, j)
+    order = np.argsort(first, kind="stable")
+    starts = np.arange(0, len(rows), PANEL)
+    cuts = np.searchsorted(first[order], np.append(starts, len(rows)))
+    out = np.empty(len(i))
+
+    def fill(number: int) -> None:
+        some = order[cuts[number] : cuts[number + 1]]
+        start = int(starts[number])
+        out[some] = panel(rows, metric, start)[first[some] - start, second[some] - start]
+
+    for _ in parallel(fill, range(len(starts))):
+        pass
+    return np.sqrt(out) if metric == "euclidean" else out
+
+
+def _read_in_pieces(
+    source: RowSource, tuples: Index, metric: Metric, places: list[tuple[int, int]], out: Matrix
+) -> Matrix:
+    """Read the rows of some tuples at a time."""
+    budget = memory.memory_budget()
+    held = max(_HELD, budget // 64) if source.is_stored else _HELD
+    held = max(1, min(held, budget // (8 * _COPIES * _SHARE)))
+    step = max(1, held // (tuples.shape[1] * source.n_features))
+
+    def fill(start: int) -> None:
+        some = slice(start, start + step)
+        numbers, at = np.unique(tuples[some], return_inverse=True)
+        rows = source.read(numbers)
+        unit = length_unit(rows) if metric == "euclidean" else 1.0
+        rows = rows / unit if metric == "euclidean" else _directed(rows, numbers, metric)
+        at = at.reshape(-1, tuples.shape[1])
+        for column, (i, j) in enumerate(places):
+            out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)
+
+    at_once = 1 if source.is_stored else max(1, budget // (8 * _COPIES * _SHARE * held))
+    for _ in parallel(fill, range(0, len(tuples), step), at_once=at_once):
+        pass
+    return out

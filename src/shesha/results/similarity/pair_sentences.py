@@ -1,0 +1,60 @@
+"""What a comparison of two representations says: how many measures are above chance, and the value to read first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from shesha.results.similarity.recommended import RECOMMENDED
+
+if TYPE_CHECKING:
+    from shesha.results.similarity.comparison import Score
+
+_LEVEL = 0.05
+
+
+def pair_sentences(first: str, second: str, scores: Sequence[Score]) -> Iterable[str]:
+    """Sentences that answer whether two representations are similar, from scores that have a value."""
+    if not scores:
+        yield f"No measure has a value for {first} and {second}, for the reasons below."
+        return
+    tested = [score for score in scores if score.has_null]
+    if not tested:
+        shown = [score for score in scores if score.measure in RECOMMENDED] or [scores[0]]
+        yield f"Raw values, not tested against chance: {', '.join(_raw_value(score) for score in shown)}."
+        return
+    above = [score for score in tested if score.deciding_p_value <= _LEVEL]
+    best = max(tested, key=lambda score: -score.deciding_p_value)
+    corrected = ", corrected for their number" if len(tested) > 1 else ""
+    yield (
+        f"{_count_phrase(len(above), len(tested))} above chance at {_LEVEL:g}{corrected}"
+        f"{'' if above else f': the smallest p-value is {best.deciding_p_value:.2g} ({best.measure})'}."
+    )
+    led = next((score for score in tested if score.measure in RECOMMENDED), best)
+    yield (
+        f"{led.measure} is {led.value:.3g}{format_interval(led)}; randomly matched rows have {led.null_mean:.3g} "
+        f"(p = {led.p_value:.2g}). Calibrated (0 at the chance threshold, 1 at the best value): {led.score:.2f}."
+    )
+
+
+def format_interval(score: Score) -> str:
+    """Print the interval in brackets; nothing if there is none."""
+    return f" [{format_number(score.interval_low)}, {format_number(score.interval_high)}]" if score.has_interval else ""
+
+
+def format_number(value: float) -> str:
+    """Print three decimals, or four digits of a large number; nothing for NaN."""
+    return "" if value != value else f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def _raw_value(score: Score) -> str:
+    by_chance = f" ({format_number(score.expected)} by chance)" if score.expected == score.expected else ""
+    return f"{score.measure} {format_number(score.value)}{by_chance}"
+
+
+def _count_phrase(n: int, of: int) -> str:
+    if of == 1:
+        return "The measure is" if n else "The measure is not"
+    if n == of:
+        return f"All {of} measures are"
+    return f"{n or 'None'} of {of} measures {'is' if n == 1 else 'are'}"

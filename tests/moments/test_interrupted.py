@@ -1,0 +1,233 @@
+"""Ctrl-C, failing loaders and dying workers: every batch is counted once, as a whole, or not at all."""
+
+import os
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shesha import Moments
+from shesha.moments import merge_all
+
+
+def pair(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, 4)) + 1e4, rng.standard_normal((n, 3))
+
+
+def require_equal(found, pair):
+    one, other = merge_all(found.parts()), merge_all(Moments.of(*pair).parts())
+    assert one.n_rows == other.n_rows == len(pair[0])
+    assert one.cross[0, 1] == pytest.approx(other.cross[0, 1], rel=1e-9, abs=1e-9)
+
+
+class InterruptAt:
+    """Ctrl-C at the line of this number that runs in `shesha.moments`."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, frame, event, arg):
+        if "shesha/moments" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def update_until(moments, number, *batch, **options):
+    """Return whether the batch was interrupted."""
+    before = sys.gettrace()
+    sys.settrace(InterruptAt(number))
+    try:
+        moments.update(*batch, **options)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(("first", "stop", "step"), [(30, 150, 1), (0, 50, 1), (4_000, 4_200, 257)])
+def test_ctrl_c_at_any_line_counts_a_whole_batch_or_nothing(first, stop, step, named, monkeypatch):
+    monkeypatch.setenv("SHESHA_THREADS", "1")
+    X, Y = pair(4_500)
+    n_interrupted = 0
+    for number in range(1, 20_000, step):
+        moments = Moments()
+        rows = {"rows": np.arange(first)} if named else {}
+        moments.update(X[:first], Y[:first], **rows)
+        rows = {"rows": np.arange(first, stop)} if named else {}
+        interrupted = update_until(moments, number, X[first:stop], Y[first:stop], **rows)
+        if interrupted and len(moments) == first:
+            moments.update(X[first:stop], Y[first:stop], **rows)
+        assert len(moments) == stop
+        if named:
+            # A batch that was counted is registered, and the other way round.
+            moments.update(X[:stop], Y[:stop], rows=np.arange(stop))
+        require_equal(moments, (X[:stop], Y[:stop]))
+        if not interrupted:
+            break
+        n_interrupted += 1
+    assert n_interrupted > 20
+    assert not interrupted
+
+
+def test_a_batch_with_nan_in_its_last_panel_counts_nothing():
+    X, Y = pair(20_000)
+    moments = Moments()
+    moments.add_unchecked([X[:100], Y[:100]])
+    bad = X.copy()
+    bad[19_990] = np.nan
+    with pytest.raises(ValueError, match=r"NaN or infinity in rows 19890 of the batch that begins at row 100"):
+        moments.add_unchecked([bad[100:], Y[100:]])
+    assert len(moments) == 100
+    moments.add_unchecked([X[100:], Y[100:]])
+    require_equal(moments, (X, Y))
+
+
+def batches(X, Y, *, size=100, fails_at=None, nan_at=None):
+    for start in range(0, len(X), size):
+        if start == fails_at:
+            raise OSError("the disk is gone")
+        x = X[start : start + size].copy()
+        if start == nan_at:
+            x[3] = np.nan
+        yield x, Y[start : start + size]
+
+
+def test_a_stream_that_fails_is_resumed_where_it_failed(tmp_path):
+    X, Y = pair(1_000)
+    state = tmp_path / "state.npz"
+    with pytest.raises(OSError, match="the disk is gone"):
+        Moments.of(batches(X, Y, fails_at=300), state=state)
+    assert len(Moments.load(state)) == 300
+    with pytest.raises(ValueError, match=r"in rows 3 of the batch that begins at row 700: this batch was not counted"):
+        Moments.of(batches(X, Y, nan_at=700), state=state)
+    assert len(Moments.load(state)) == 700
+    require_equal(Moments.of(batches(X, Y), state=state), (X, Y))
+    require_equal(Moments.of(batches(X, Y, size=77), state=state), (X, Y))
+
+
+def test_a_state_is_not_resumed_with_another_stream(tmp_path):
+    X, Y = pair(1_000)
+    state = tmp_path / "state.npz"
+    Moments.of(batches(X[:500], Y[:500]), state=state)
+    with pytest.raises(ValueError, match=r"batches must begin with the row that the state began with, got another"):
+        Moments.of(batches(X[::-1], Y[::-1]), state=state)
+    with pytest.raises(ValueError, match=r"batches must hold the 500 rows that the state has counted, got 100"):
+        Moments.of(batches(X[:100], Y[:100]), state=state)
+    with pytest.raises(ValueError, match=r"state must be of A, B, got .*, which is of X, Y"):
+        Moments.of(batches(X, Y), state=state, names=("A", "B"))
+    # The same rows from a model that rounds otherwise.
+    require_equal(Moments.of(batches(X * (1 + 1e-4), Y), state=state), (np.r_[X[:500], X[500:] * (1 + 1e-4)], Y))
+
+
+def test_batches_of_three_matrices_are_refused():
+    X, Y = pair(10)
+    with pytest.raises(ValueError, match=r"a batch must hold 2 matrices, X and Y, got 3"):
+        Moments.of([(X, Y, Y)])
+
+
+def test_lists_of_lists_are_batches():
+    X, Y = pair(30)
+    require_equal(Moments.of([{"x": X[:20].tolist(), "y": Y[:20].tolist()}, (X[20:], Y[20:])]), (X, Y))
+
+
+def test_an_unused_state_of_a_refused_file_does_not_stay(tmp_path, monkeypatch):
+    from shesha.cli._large_files import compare_large
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    X, Y = pair(500)
+    X[300] = np.inf
+    for name, rows in (("x", X), ("y", Y)):
+        np.save(tmp_path / f"{name}.npy", rows)
+    sample = {"queries": None, "pairs": None, "error": None, "confidence": 0.95}
+    with pytest.raises(ValueError, match=r"x must be finite, got NaN or infinity in rows 300"):
+        compare_large([tmp_path / "x.npy", tmp_path / "y.npy"], ["CKA"], sample, seed=0, calibrate=False)
+    assert not list((tmp_path / "cache" / "shesha").iterdir())
+
+
+def test_moments_about_distant_means_are_merged_exactly():
+    X, Y = pair(4_000)
+    X[:1_000] += 1e6
+    X[1_000:] -= 1e6
+    Y[:1_000] *= 1e-3
+    merged = Moments.of(X[:1_000], Y[:1_000]).merge(Moments.of(X[1_000:], Y[1_000:]))
+    x, y = (np.asarray(side, dtype=np.longdouble) for side in (X, Y))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    found = merge_all(merged.parts())
+    for block, product in ((found.sides[0].features, x.T @ x), (found.cross[0, 1][:-1, :-1], x.T @ y)):
+        assert np.abs(block - product).max() < 1e-13 * np.abs(product).max()
+
+
+def test_moments_of_another_version_name_it(tmp_path):
+    from shesha.moments import state_files
+
+    path = tmp_path / "state.npz"
+    Moments.of(*pair(100)).save(path)
+    kept = dict(np.load(path))
+    kept["header"] = np.frombuffer(bytes(kept["header"]).replace(b"moments 1", b"moments 2"), dtype=np.uint8)
+    np.savez(path, **kept)
+    with pytest.raises(
+        state_files.DamagedStateError, match=r"in the format 'shesha moments 1', got 'shesha moments 2'"
+    ):
+        Moments.load(path)
+
+
+def _rows(width, seed, folder, block_info=None):
+    """Rows of a chunk; the first worker that makes the fifth chunk dies."""
+    first, last = block_info[None]["array-location"][0]
+    mark = Path(folder) / "died"
+    if first == 2_000 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.02)
+    return np.random.default_rng([seed, first]).standard_normal((last - first, width))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_worker_that_dies_costs_no_row(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    da = pytest.importorskip("dask.array")
+    chunks = (500,) * 16
+    sides = [
+        da.map_blocks(
+            partial(_rows, width, seed, str(tmp_path)), chunks=(chunks, (width,)), dtype=float, meta=np.empty((0, 0))
+        )
+        for seed, width in enumerate((4, 3))
+    ]
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        found = Moments.of(*sides)
+    assert (tmp_path / "died").exists()
+    require_equal(found, da.compute(*sides, scheduler="sync"))
+
+
+def test_dask_arrays_that_are_not_what_they_say_are_refused():
+    da = pytest.importorskip("dask.array")
+    X, Y = pair(1_000)
+    x, y = da.from_array(X, chunks=(250, 4)), da.from_array(Y, chunks=(250, 3))
+    short = [side.map_blocks(lambda block: block[:100], chunks=side.chunks, dtype=float) for side in (x, y)]
+    with pytest.raises(ValueError, match=r"chunks of the shape that Dask knows, \(250, 4\) .* got \(100, 4\)"):
+        Moments.of(*short)
+    narrow = x.map_blocks(lambda block: block[:, :2], chunks=x.chunks, dtype=float)
+    with pytest.raises(ValueError, match=r"X must have chunks of the shape that Dask knows, \(250, 4\)"):
+        Moments.of(narrow, y)
+    with pytest.raises(ValueError, match=r"X must be 2-D \(n_samples, n_features\), got shape \(10,\)"):
+        Moments.of(da.zeros(10), da.zeros((10, 2)))
+
+
+def test_dask_chunks_of_zero_rows_count_nothing():
+    da = pytest.importorskip("dask.array")
+    X, Y = pair(1_000)
+    x, y = da.from_array(X, chunks=((0, 400, 0, 600), 4)), da.from_array(Y, chunks=((700, 300, 0), 3))
+    require_equal(Moments.of(x, y), (X, Y))
+    assert len(Moments.of(x[:0], y[:0])) == 0

@@ -1,0 +1,86 @@
+"""Facts and their intervals: laws, references, and the smallest numbers of cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shesha.studies.facts import (
+    Fact,
+    as_facts,
+    as_table,
+    from_table,
+    mean_correlation,
+    over_draws,
+    rank_correlation,
+    rate,
+)
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_the_interval_of_draws_is_students(n):
+    drawn = np.random.default_rng(n).standard_normal(n) + 3
+    low, high = stats.t.interval(0.95, n - 1, drawn.mean(), stats.sem(drawn))
+    found = over_draws([*drawn, np.nan, np.inf])
+    assert (found.value, found.low, found.high) == pytest.approx((drawn.mean(), low, high))
+
+
+def test_a_single_draw_has_no_interval_and_none_has_no_mean():
+    assert over_draws([2.5]).value == 2.5
+    assert math.isnan(over_draws([2.5]).low)
+    assert math.isnan(over_draws([]).value)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (1, 1), (3, 7), (40, 400)])
+def test_a_share_has_the_exact_interval(hits, n):
+    found, exact = rate(hits, n), stats.binomtest(hits, n).proportion_ci(0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((hits / n, exact.low, exact.high))
+    assert math.isnan(rate(0, 0).value)
+
+
+def test_a_correlation_and_its_negative_have_mirrored_intervals():
+    for rho in (0.0, 0.3, 0.9, 1.0):
+        one, other = rank_correlation(rho, 20), rank_correlation(-rho, 20)
+        assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
+        assert -1 < one.low < one.high <= 1
+
+
+def test_every_controlled_variable_costs_a_case():
+    for n in (4, 5, 30):
+        assert rank_correlation(0.4, n + 2, 2) == rank_correlation(0.4, n)
+        assert not math.isnan(rank_correlation(0.4, n).low)
+    assert math.isnan(rank_correlation(0.4, 3).low)
+    assert math.isnan(rank_correlation(0.4, 5, 2).low)
+    assert math.isnan(rank_correlation(math.nan, 30).low)
+
+
+def test_correlations_are_averaged_on_fishers_scale():
+    rhos = [0.1, 0.8, -0.3]
+    expected = rank_correlation(math.tanh(np.mean([math.atanh(rho) for rho in rhos])), 12, 1)
+    found = mean_correlation(rhos, 12, 1)
+    assert (found.value, found.low, found.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert mean_correlation([1.0, -1.0], 12).value == 0
+    assert mean_correlation([1.0, 0.0], 12).value < 1
+
+
+def test_the_limits_of_a_number_without_an_interval_are_the_number():
+    assert Fact(0.3).limits == (0.3, 0.3)
+    assert Fact(0.3, 0.1, 0.6).limits == (0.1, 0.6)
+
+
+def test_numbers_and_words_become_facts_once():
+    known = Fact(1.0, 0.5, 1.5)
+    found = as_facts({"known": known, "n": 3, "empty": ""}, "a ")
+    assert list(found) == ["a known", "a n", "a empty"]
+    assert found["a known"] is known
+    assert f"{found['a n']:.0f}, {found['a empty']}" == "3, none"
+
+
+def test_facts_return_from_their_table():
+    facts = {"rho": Fact(0.3, 0.1, 0.6), "best": Fact(0.0, 0.0, 0.0, words="CKA")}
+    table = as_table(facts)
+    assert from_table(table) == facts
+    assert from_table(table.drop(columns="words"))["best"] == Fact(0.0, 0.0, 0.0)
