@@ -67,11 +67,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
     if not len(found.rows):
-<<<<<<< HEAD
-        return _without_page(found, own, "No cell has a row.")
-=======
-        return _write_failure_page(found, own)
->>>>>>> main
+        return _write_failure_page(found, own, "No cell has a row.")
     if not study.pages:
         return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
@@ -79,21 +75,15 @@ def write(found: StudyRun, folder: Path) -> Path:
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         need = "" if found.complete else " It may need more cells than these."
-        _without_page(found, own, f"The page was not made: {_place_of(error)}.{need}")
+        _write_failure_page(found, own, f"The page was not made: {_error_location(error)}.{need}")
         if found.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
-<<<<<<< HEAD
         return page_path(study, folder)
     _write_rows(found, own / ROWS)
     for name in (FAILED_PAGE, FAILED_ROWS):
         (own / name).unlink(missing_ok=True)
-=======
-        return _write_failure_page(
-            found, own, f"The page was not made: {_error_location(error)}. It may need more cells than these."
-        )
->>>>>>> main
     if found_facts:
         write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
@@ -116,16 +106,12 @@ def write(found: StudyRun, folder: Path) -> Path:
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
 
 
-<<<<<<< HEAD
 def _write_rows(found: StudyRun, place: Path) -> None:
     # Six digits are more than any draw is good for, and a quarter of the size.
     write_text(place, found.rows.to_csv(index=False, float_format="%.6g"))
 
 
-def _place_of(error: Exception) -> str:
-=======
 def _error_location(error: Exception) -> str:
->>>>>>> main
     """Name an error, and the line that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
@@ -166,28 +152,19 @@ def has_page(study: Study, folder: Path) -> bool:
     return (folder / study.name / SUMMARY).exists() and page_path(study, folder).name == PAGE
 
 
-<<<<<<< HEAD
 def page_path(study: Study, folder: Path) -> Path:
     """Return the path of the latest page in a folder, which says why if it could not be made."""
     failed = folder / study.name / FAILED_PAGE
     return failed if failed.exists() else folder / study.name / PAGE
-=======
-def _write_failure_page(found: StudyRun, own: Path, why: str = "") -> Path:
-    """Write a page about the run if no full page can be made, replacing an earlier one."""
-    for name in (CHECKS, SUMMARY):
-        (own / name).unlink(missing_ok=True)
-    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_describe_run(found)]
-    write_text(own / "page.md", "\n\n".join(parts) + "\n")
-    return own / "page.md"
->>>>>>> main
 
 
-def _without_page(found: StudyRun, own: Path, why: str) -> Path:
+def _write_failure_page(found: StudyRun, own: Path, why: str) -> Path:
     """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
     earlier = (own / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
     kept = "The other files are those of an earlier run." if earlier else ""
-    _write_rows(found, own / rows)
+    if len(found.rows) or not (own / rows).exists():
+        _write_rows(found, own / rows)
     parts = [f"# {found.study.name}", found.study.question, why, kept, *_describe_run(found, rows)]
     place = own / page
     write_text(place, "\n\n".join(filter(None, parts)) + "\n")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from shesha.charts import PALETTE
 from shesha.report import markdown_table
-from shesha.studies.appendix import first_sentence
-from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, claims, judge, limits
+from shesha.studies.appendix import first_sentence, sentences
+from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, claims, fact_names, judge, limits
 from shesha.studies.facts import Facts
 from shesha.studies.pictures import figure
 
@@ -75,13 +75,20 @@ def claims_page(found: Mapping[str, list[Judged]]) -> str:
 
 def _brief_table(found: list[Judged]) -> str:
     columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found"]
-    return markdown_table(columns, [[*_answers(one), _study(one, one.claim.on), _brief(one)] for one in found])
+    return markdown_table(columns, [_brief_line(one) for one in found])
+
+
+def _brief_line(one: Judged) -> list[str]:
+    return [*_answers(one), _study(one, one.claim.on), _brief(one)]
 
 
 def _full_table(found: list[Judged]) -> str:
     columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found", "study"]
-    lines = [[*_answers(one), one.claim.on, one.sentence, _study(one, one.claim.study)] for one in found]
-    return markdown_table(columns, lines)
+    return markdown_table(columns, [_line(one) for one in found])
+
+
+def _line(one: Judged) -> list[str]:
+    return [*_answers(one), one.claim.on, one.sentence, _study(one, one.claim.study)]
 
 
 def _answers(one: Judged) -> list[str]:
@@ -96,8 +103,12 @@ def _study(one: Judged, words: str) -> str:
 
 
 def _brief(one: Judged) -> str:
-    """Return the first sentence of what was found."""
-    return first_sentence(one.sentence)
+    """Return what was found up to the number that decides whether the claim is repeated: a sentence, as a rule."""
+    rule, found, template = one.claim.repeated, sentences(one.found), sentences(one.claim.found)
+    if rule is None or len(found) != len(template):
+        return first_sentence(one.sentence)
+    deciding = [place for place, source in enumerate(template) if rule.fact in fact_names(source)]
+    return " ".join(found[: deciding[0] + 1]) if deciding else first_sentence(one.sentence)
 
 
 def _answer(answer: str) -> str:
