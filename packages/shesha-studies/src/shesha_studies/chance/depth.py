@@ -88,9 +88,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
     notes = (
-        "The published curve of the calibrated best pair is that of its score; the p-value "
-        "shows how wrong it is: with 16 "
-        "layers and more some pair out of hundreds is always significant on its own.",
+        "The published curve of the calibrated best pair shows its score. The p-value shows how wrong it is: "
+        "with 16 or more layers some pair out of hundreds is always significant alone.",
         "Layers of the plain cells are independent. With neighbouring layers that share 0.9 "
         "of their variance the maximum "
         "still rises, more slowly.",
