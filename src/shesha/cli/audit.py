@@ -28,7 +28,7 @@ _QUICK = 39
 """Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
 """Pairs of rows of a quick audit, which add an error of at most 0.006 to its scores."""
-_UNORDERED = "no order of the representations was given, so there is no drift along it: name them in order with --key"
+_UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
 
 def audit_command(

@@ -72,7 +72,7 @@ def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
     source = describe_source(sides)
     found, counted = _resume(fresh, state)
     if counted is not None and counted != source:
-        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
+        raise ValueError(f"state must be of the same data, got {state} of other data: choose another file")
     return _count(found, stretches(sides, len(found)), state, source)
 
 
