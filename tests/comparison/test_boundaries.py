@@ -12,11 +12,11 @@ from shesha import Moments
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.estimated_measures import refuse_with_moments, require_plain
 from shesha.comparison.input_index import too_narrow
-from shesha.comparison.moment_scores import jackknife_variance, kernel_sums
+from shesha.comparison.moment_scores import add_exact_null, jackknife_variance, kernel_sums
 from shesha.comparison.unit_matching import _activity_classes
 from shesha.comparison.within_classes import _rows
 from shesha.measures import get
-from shesha.moments import SummedRepresentation, merge_all
+from shesha.moments import LayerMoments, SummedRepresentation, merge_all
 from shesha.nulls import exchange
 
 
@@ -215,3 +215,31 @@ def test_classes_of_just_enough_rows_are_compared():
         with pytest.raises(ValueError, match=f"{name} must be at least {least}"):
             shesha.compare_within(X, Y, types, "RSA", **{name: least - 1})
         shesha.compare_within(X, Y, types, "RSA", n_permutations=19, **{name: least})
+
+
+@pytest.mark.parametrize("name", ["CKA", "unbiased CKA"])
+def test_the_null_of_layers_is_that_of_the_pair_alone(name):
+    rng = np.random.default_rng(0)
+    first, second = ({f"{side}{k}": rng.standard_normal((300, 5 + k)) for k in range(2)} for side in "ab")
+    moments = LayerMoments()
+    moments.update(first, second)
+    for pair in shesha.compare_layers(moments, name).scores:
+        alone = shesha.compare(Moments.of(first[pair.first], second[pair.second]), name, calibrate=True)[name]
+        for field in ("value", "null_mean", "null_sd", "threshold", "p_value"):
+            assert getattr(pair.score, field) == pytest.approx(getattr(alone, field), abs=1e-12), field
+
+
+def test_a_score_that_is_multiplied_has_a_null_that_is_multiplied():
+    rng = np.random.default_rng(0)
+    sums = merge_all(Moments.of(rng.standard_normal((200, 6)), rng.standard_normal((200, 4))).parts())
+    score = shesha.compare(rng.standard_normal((200, 6)), rng.standard_normal((200, 4)), "CKA")["CKA"]
+    one, twice = (add_exact_null(get("CKA"), score, sums, (0, 1), 0.05, factor) for factor in (1.0, 2.0))
+    assert (twice.null_mean, twice.null_sd) == pytest.approx((2 * one.null_mean, 2 * one.null_sd))
+    assert twice.p_value > one.p_value
+
+
+def test_without_calibration_nothing_was_permuted():
+    rng = np.random.default_rng(0)
+    data = {name: rng.standard_normal((30, 3)) for name in "abc"}
+    assert shesha.compare_all(data, "CKA").n_permutations == 0
+    assert shesha.compare_all(data, "CKA", calibrate=True, n_permutations=19).n_permutations == 19

@@ -37,6 +37,10 @@ def test_close_names_are_offered_and_otherwise_all():
         find_by_name("zzzz", KNOWN, "measure", "`list`")
     with pytest.raises(ValueError, match=r"must be one of a, b, got 'q'$"):
         raise unknown("q", "x", ["a", "b", "a"], [])
+    with pytest.raises(ValueError, match=r"got 'neighbors'; did you mean mutual kNN\?"):
+        find_by_name("neighbors", KNOWN, "measure", "`list`")
+    with pytest.raises(ValueError, match=r"must be one of a, b, got 'q'; did you mean a\?$"):
+        raise unknown("q", "x", ["a", "b"], ["a"])
     with pytest.raises(TypeError, match="measure must be a name, got 3"):
         find_by_name(3, KNOWN, "measure", "")
 
