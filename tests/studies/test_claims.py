@@ -130,7 +130,22 @@ def test_a_scorecard_has_ten_to_fifteen_claims(paper):
     own = judged(FOUND)[paper]
     assert 10 <= sum(one.claim.card for one in own) <= 15
     assert all(sum(belongs(one) for _, belongs in GROUPS) == 1 for one in own)
-    assert limits()[paper] in (PAGES / f"scorecard_{paper.casefold().replace(' ', '_')}.md").read_text()
+    assert limits()[paper] in scorecard_of(paper)
+
+
+def scorecard_of(paper):
+    return (PAGES / f"scorecard_{paper.casefold().replace(' ', '_')}.md").read_text()
+
+
+@pytest.mark.parametrize("paper", limits())
+def test_a_scorecard_is_one_screen_and_the_claims_page_has_the_rest(paper):
+    card, full = scorecard_of(paper), (PAGES / "claims.md").read_text()
+    assert len(card.split()) < 1000
+    for one in judged(FOUND)[paper]:
+        quotation = f"“{one.claim.quote}” ({one.claim.where})"
+        assert (quotation in card) == one.claim.card
+        assert quotation in full
+        assert one.sentence.replace("|", "\\|") in full
 
 
 def test_five_findings_are_told_with_their_numbers():

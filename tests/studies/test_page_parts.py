@@ -16,7 +16,7 @@ from shesha.studies.facts import Fact
 from shesha.studies.html_page import _verdict_sentence
 from shesha.studies.page import Page, save_page
 from shesha.studies.published_comparison import compare_with_published
-from shesha.studies.scorecards import _line, counts
+from shesha.studies.scorecards import _brief_line, _line, counts
 
 
 @pytest.mark.parametrize(("notes", "text"), [((), ""), (("one",), "one\n\n"), (("one", "two"), "- one\n\n- two\n\n")])
@@ -69,6 +69,21 @@ def test_a_line_of_a_scorecard_names_the_control():
     assert beside[3:] == ["its recipe", "1.0. Found. Gone.", "[own](own/page.md)"]
     # One group has the claim; what is not on the card is not counted.
     assert sum(counts([judge(plain, facts), judge(tested, facts)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "brief"),
+    [
+        ("It is {rho:.1f}. The rest is {left:.1f}.", "It is 1.0."),
+        ("The paper has {left:.1f}. Ours is {rho:.1f}. More.", "The paper has -1.0. Ours is 1.0."),
+        ("The paper has {left:.1f}. Nothing else.", "The paper has -1.0."),
+    ],
+)
+def test_a_scorecard_ends_with_the_number_that_decides(found, brief):
+    rule = Rule("rho", "above", 0.0, "a reason", {YES: "Found.", NO: "Not found."})
+    claim = Claim("P", "a", "own", "Table 1", "it is", "its recipe", found, rule)
+    line = _brief_line(judge(claim, {"rho": Fact(1.0), "left": Fact(-1.0)}))
+    assert line[3:] == ["[its recipe](own/page.md)", brief]
 
 
 def test_places_of_an_appendix():

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from shesha.cli._app import app
 from shesha.studies import Check, compare_with_published, find, judged, run, studies, study, write_index, write_page
 from shesha.studies.appendix import APPENDIX, EVERY, _part
+from shesha.studies.run_files import has_page
 
 MINE = "mine:mine"
 
@@ -188,6 +189,53 @@ def test_a_page_that_needs_other_cells_costs_neither_rows_nor_later_studies(tmp_
     assert not (tmp_path / "mine" / "checks.csv").exists()
     assert run([MINE], out=tmp_path)[0].complete
     assert (tmp_path / "mine" / "checks.csv").exists()
+
+
+def write_earlier_page(folder):
+    """Write a page of another version of the study, without its store; return its files."""
+    run([MINE], out=folder)
+    (folder / "studies.sqlite").unlink()
+    summary = folder / "mine" / "summary.json"
+    summary.write_text(summary.read_text().replace('"version": 1', '"version": 2'))
+    return {one.name: one.read_bytes() for one in summary.parent.iterdir()}
+
+
+def fail_on_a_part(folder, monkeypatch):
+    run([MINE], out=folder, only={"x": "4"})
+
+
+def fail_on_the_whole_grid(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(find(MINE).pages[0], "__code__", (lambda rows, published: {}["no two"]).__code__)
+        with pytest.raises(ValueError, match="the page of mine must be made of its rows, got KeyError: 'no two'"):
+            run([MINE], out=folder)
+
+
+def find_no_data(folder, monkeypatch):
+    monkeypatch.setenv("MINE_MISSING", "1")
+    run([MINE], out=folder, only={"x": "4"})
+    monkeypatch.delenv("MINE_MISSING")
+
+
+@pytest.mark.parametrize(
+    ("fail", "why", "n_rows"),
+    [
+        (fail_on_a_part, "The page was not made: KeyError: 'no two' (mine.py, line ", 1),
+        (fail_on_the_whole_grid, "The page was not made: KeyError: 'no two' (test_running.py, line ", 4),
+        (find_no_data, "1 cells could not be reached: the number four", 0),
+    ],
+)
+def test_a_page_that_cannot_be_made_leaves_an_earlier_one_as_it_is(tmp_path, monkeypatch, fail, why, n_rows):
+    earlier, own = write_earlier_page(tmp_path), tmp_path / "mine"
+    assert {"page.md", "rows.csv", "checks.csv", "summary.json", "squares.png"} == set(earlier)
+    fail(tmp_path, monkeypatch)
+    assert {name: (own / name).read_bytes() for name in earlier} == earlier
+    assert why in (own / "page_not_made.md").read_text()
+    assert len((own / "rows_without_page.csv").read_text().split()) == (n_rows + 1 if n_rows else 0)
+    assert not has_page(find(MINE), tmp_path)
+    run([MINE], out=tmp_path)
+    assert has_page(find(MINE), tmp_path)
+    assert {one.name for one in own.iterdir()} == set(earlier)
 
 
 def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):

@@ -111,7 +111,9 @@ def _explain_resume(out: Path) -> Iterator[None]:
 
 
 def _summary_lines(found: StudyRun, out: Path) -> list[str]:
-    lines = [f"{found.study.name}: {len(found.rows)} of {found.n_cells} cells, {out / found.study.name / 'page.md'}"]
+    from shesha.studies.run_files import page_path
+
+    lines = [f"{found.study.name}: {len(found.rows)} of {found.n_cells} cells, {page_path(found.study, out)}"]
     for what, cells in (("failed", found.failures), ("not reachable", found.unreachable)):
         lines += [f"  {what}: {reason}" for reason in sorted(set(cells.values()))[:5]]
     return lines

@@ -235,7 +235,12 @@ def first_sentence(text: str) -> str:
     >>> first_sentence("No: 0.5 at most, in 3.5 % of runs. What is left is small.")
     'No: 0.5 at most, in 3.5 % of runs.'
     """
-    return re.split(r"(?<=[^ .][^ .]\.) (?=[A-Z])", text, maxsplit=1)[0]
+    return sentences(text)[0]
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences."""
+    return re.split(r"(?<=[^ .][^ .]\.|\.\d\.) (?=[A-Z])", text)
 
 
 def _table(checks: pd.DataFrame, columns: tuple[str, ...]) -> str:

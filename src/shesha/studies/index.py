@@ -16,7 +16,7 @@ from shesha.studies.checks import AGREES, UNREACHABLE
 from shesha.studies.claims import Judged, findings
 from shesha.studies.facts import Facts, from_table
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
-from shesha.studies.scorecards import GROUPS, bars, counts, judged, page_name, scorecard
+from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judged, page_name, scorecard
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     for paper, own in papers.items():
         write_text(folder / page_name(paper), scorecard(paper, own))
     if papers:
+        write_text(folder / CLAIMS, claims_page(papers))
         with replacing(folder / _PICTURE) as place:
             drawn = bars(papers)
             drawn.savefig(place, dpi=110, format="png")
@@ -97,6 +98,7 @@ def _parts(
     if papers:
         yield f"![Main claims of each paper: repeated or not, and with which result of the control]({_PICTURE})"
         yield markdown_table(["paper", *(name for name, _ in GROUPS)], [_line(*one) for one in papers.items()])
+        yield f"[All claims in full]({CLAIMS}) has what each control found."
     told = [text.format_map(facts) for text, one in findings() if _there(one.study, text, facts)]
     if told:
         yield "## Five findings for users of these scores"
@@ -107,7 +109,8 @@ def _parts(
     yield (
         f"{len(summaries)} {'study holds' if len(summaries) == 1 else 'studies hold'} {len(results):,} published "
         f"results. We could check {len(reached):,} of them, "
-        f"and {(reached.verdict == AGREES).sum():,} of those agree. [The appendix]({APPENDIX}) lists each result with "
+        f"and {(reached.verdict == AGREES).sum():,} of those agree. "
+        f"[The appendix]({APPENDIX}) lists each result with "
         "the reason for its verdict. `shesha study run NAME` computes a study again."
     )
 

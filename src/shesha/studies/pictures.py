@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.charts import PALETTE, pyplot
+from shesha.studies.facts import Fact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,16 +37,38 @@ def grid(n_rows: int, n_columns: int, *, width: float = 3.0, height: float = 2.4
     return made, axes
 
 
-def lines(ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequence[Any] | None = None) -> None:
-    """Draw the mean of y against x, one line per value of `by`, with one standard deviation of the draws."""
+def lines(
+    ax: Any, rows: pd.DataFrame, x: str, y: str, by: str, *, order: Sequence[Any] | None = None, dashed: bool = False
+) -> None:
+    """Draw the mean of y against x, one line per value of `by`, with one standard deviation of the draws.
+
+    Dashed: each line that lies on an earlier one has dashes, so that both are seen.
+    """
+    earlier: list[Any] = []
     for place, name in enumerate(rows[by].unique() if order is None else order):
         found = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
         colour = PALETTE[place % len(PALETTE)]
-        ax.plot(found.index, found["mean"], marker="o", markersize=3.5, color=colour, label=str(name))
+        hides = dashed and any(_overlap(one, found["mean"]) for one in earlier)
+        earlier.append(found["mean"])
+        style: dict[str, Any] = {"linestyle": (0, (5, 5))} if hides else {"marker": "o", "markersize": 3.5}
+        ax.plot(found.index, found["mean"], color=colour, label=str(name), **style)
         spread = found["std"].fillna(0.0)
         ax.fill_between(
             found.index, found["mean"] - spread, found["mean"] + spread, color=colour, alpha=0.15, linewidth=0
         )
+
+
+def _overlap(first: pd.Series, second: pd.Series) -> bool:
+    """Return whether two lines are too close to be told apart in a picture of scores between 0 and 1."""
+    return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
+
+
+def with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
+    """Draw facts against x with their intervals; `style` is that of matplotlib's `errorbar`."""
+    facts = list(found)
+    values = np.array([one.value for one in facts])
+    low, high = np.array([one.limits for one in facts]).T
+    ax.errorbar(list(x), values, yerr=[values - low, high - values], **{"capsize": 3, **style})
 
 
 def logarithmic(ax: Any, values: Iterable[float]) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUMMARY, CHECKS, ROWS, FACTS = "summary.json", "checks.csv", "rows.csv", "facts.csv"
+PAGE, FAILED_PAGE, FAILED_ROWS = "page.md", "page_not_made.md", "rows_without_page.csv"
+"""The last two stand beside an earlier page, whose files are kept as they are."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +58,32 @@ class StudyRun:
 
 
 def write(found: StudyRun, folder: Path) -> Path:
-    """Write the rows, and the page if there are any; return the path of the page."""
+    """Write the rows, and the page if there are any; return the path of the page.
+
+    Where no page can be made, an earlier one keeps its files, rows included. The new rows and the reason then have
+    files of their own.
+    """
 
     study, own = found.study, folder / found.study.name
     own.mkdir(parents=True, exist_ok=True)
-    # Six digits are more than any draw is good for, and a quarter of the size.
-    write_text(own / ROWS, found.rows.to_csv(index=False, float_format="%.6g"))
     if not len(found.rows):
-        return _write_failure_page(found, own)
+        return _write_failure_page(found, own, "No cell has a row.")
     if not study.pages:
         return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = page_of(study, found.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
+        need = "" if found.complete else " It may need more cells than these."
+        _write_failure_page(found, own, f"The page was not made: {_error_location(error)}.{need}")
         if found.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
-        return _write_failure_page(
-            found, own, f"The page was not made: {_error_location(error)}. It may need more cells than these."
-        )
+        return page_path(study, folder)
+    _write_rows(found, own / ROWS)
+    for name in (FAILED_PAGE, FAILED_ROWS):
+        (own / name).unlink(missing_ok=True)
     if found_facts:
         write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
     write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
@@ -97,6 +104,11 @@ def write(found: StudyRun, folder: Path) -> Path:
     }
     write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
     return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
+
+
+def _write_rows(found: StudyRun, place: Path) -> None:
+    # Six digits are more than any draw is good for, and a quarter of the size.
+    write_text(place, found.rows.to_csv(index=False, float_format="%.6g"))
 
 
 def _error_location(error: Exception) -> str:
@@ -136,20 +148,30 @@ def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def has_page(study: Study, folder: Path) -> bool:
-    """Return whether the page in a folder was made from rows, not just from a list of missing data."""
-    return (folder / study.name / SUMMARY).exists()
+    """Return whether the page in a folder was made from the latest rows, not just from a list of missing data."""
+    return (folder / study.name / SUMMARY).exists() and page_path(study, folder).name == PAGE
 
 
-def _write_failure_page(found: StudyRun, own: Path, why: str = "") -> Path:
-    """Write a page about the run if no full page can be made, replacing an earlier one."""
-    for name in (CHECKS, SUMMARY):
-        (own / name).unlink(missing_ok=True)
-    parts = [f"# {found.study.name}", found.study.question, *([why] if why else []), *_describe_run(found)]
-    write_text(own / "page.md", "\n\n".join(parts) + "\n")
-    return own / "page.md"
+def page_path(study: Study, folder: Path) -> Path:
+    """Return the path of the latest page in a folder, which says why if it could not be made."""
+    failed = folder / study.name / FAILED_PAGE
+    return failed if failed.exists() else folder / study.name / PAGE
 
 
-def _describe_run(found: StudyRun) -> Iterator[str]:
+def _write_failure_page(found: StudyRun, own: Path, why: str) -> Path:
+    """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
+    earlier = (own / SUMMARY).exists()
+    page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
+    kept = "The other files are those of an earlier run." if earlier else ""
+    if len(found.rows) or not (own / rows).exists():
+        _write_rows(found, own / rows)
+    parts = [f"# {found.study.name}", found.study.question, why, kept, *_describe_run(found, rows)]
+    place = own / page
+    write_text(place, "\n\n".join(filter(None, parts)) + "\n")
+    return place
+
+
+def _describe_run(found: StudyRun, rows: str = ROWS) -> Iterator[str]:
     """Describe what was run, and what was not."""
     study, grid = found.study, "quick" if found.quick else "full"
     if study.stand_ins:
@@ -159,7 +181,7 @@ def _describe_run(found: StudyRun) -> Iterator[str]:
         f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
         f"(version {study.version} of the study), {_duration(sum(found.seconds))} of one worker, "
         f"{' to '.join(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else 'not run'}. "
-        f"Rows: `rows.csv`."
+        f"Rows: `{rows}`."
     )
     for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
         if cells:

@@ -1,20 +1,23 @@
-"""Scorecards: one page per paper with its main claims and their verdicts."""
+"""Scorecards: one screen per paper with its main claims and their verdicts, and a page of all claims in full."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from shesha.charts import PALETTE
 from shesha.report import markdown_table
-from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, claims, judge, limits
+from shesha.studies.appendix import first_sentence, sentences
+from shesha.studies.claims import NO, NOT_NEEDED, OPEN, YES, Judged, claims, fact_names, judge, limits
 from shesha.studies.facts import Facts
 from shesha.studies.pictures import figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+CLAIMS = "claims.md"
+_RULES = "appendix.md#how-claims-are-judged"
 _MARKS = {YES: "✓", NO: "✗", OPEN: "?"}
 GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
     ("repeated, survives", lambda one: one.repeated == YES and one.survives in (YES, NOT_NEEDED)),
@@ -42,42 +45,70 @@ def page_name(paper: str) -> str:
 
 
 def scorecard(paper: str, found: list[Judged]) -> str:
-    """Return the page: limits first, then the main claims, then the others."""
-    return "\n\n".join(_parts(paper, found)) + "\n"
+    """Return the page: limits first, then the main claims with a sentence each."""
+    parts = (
+        f"# {paper}: scorecard",
+        limits()[paper],
+        _brief_table([one for one in found if one.claim.card]),
+        f"[All claims in full]({CLAIMS}), with what each control found; [how they are judged]({_RULES}); "
+        "[the index](index.md).",
+    )
+    return "\n\n".join(parts) + "\n"
 
 
-def _parts(paper: str, found: list[Judged]) -> Iterator[str]:
-    yield f"# {paper}: scorecard"
-    yield limits()[paper]
-    yield _table([one for one in found if one.claim.card])
-    others = [one for one in found if not one.claim.card]
-    if others:
-        yield "## Other claims judged in the same way"
-        yield _table(others)
-    yield (
+def claims_page(found: Mapping[str, list[Judged]]) -> str:
+    """Return the page of all claims, paper by paper, with everything we found."""
+    parts = [
+        "# All claims in full",
         "Quotations are verbatim. *Repeated?* asks whether we find the claim as the paper makes it. *Survives the "
         "control?* asks whether it still holds when a control removes another explanation. An answer is yes or no only "
-        "if the whole interval lies on one side of a [threshold](appendix.md#how-claims-are-judged), and inconclusive "
-        "otherwise. Back to [the index](index.md)."
-    )
+        f"if the whole interval lies on one side of a [threshold]({_RULES}), and inconclusive otherwise. Back to "
+        "[the index](index.md).",
+    ]
+    for paper, own in found.items():
+        parts += [f"## {paper}", f"The main claims on one screen: [scorecard]({page_name(paper)})."]
+        parts += [_full_table([one for one in own if one.claim.card])]
+        if others := [one for one in own if not one.claim.card]:
+            parts += [f"### {paper}, other claims", _full_table(others)]
+    return "\n\n".join(parts) + "\n"
 
 
-def _table(found: list[Judged]) -> str:
+def _brief_table(found: list[Judged]) -> str:
+    columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found"]
+    return markdown_table(columns, [_brief_line(one) for one in found])
+
+
+def _brief_line(one: Judged) -> list[str]:
+    return [*_answers(one), _study(one, one.claim.on), _brief(one)]
+
+
+def _full_table(found: list[Judged]) -> str:
     columns = ["the paper says", "repeated?", "survives the control?", "tested on", "what we found", "study"]
     return markdown_table(columns, [_line(one) for one in found])
 
 
 def _line(one: Judged) -> list[str]:
+    return [*_answers(one), one.claim.on, one.sentence, _study(one, one.claim.study)]
+
+
+def _answers(one: Judged) -> list[str]:
+    """Return the quotation and both answers."""
     claim = one.claim
     control = f": {claim.survives.control}" if claim.survives is not None and claim.survives.control else ""
-    return [
-        f"“{claim.quote}” ({claim.where})",
-        _answer(one.repeated),
-        _answer(one.survives) + control,
-        claim.on,
-        one.sentence,
-        f"[{claim.study}]({claim.study}/page.md)",
-    ]
+    return [f"“{claim.quote}” ({claim.where})", _answer(one.repeated), _answer(one.survives) + control]
+
+
+def _study(one: Judged, words: str) -> str:
+    return f"[{words}]({one.claim.study}/page.md)"
+
+
+def _brief(one: Judged) -> str:
+    """Return what was found up to the number that decides whether the claim is repeated: a sentence, as a rule."""
+    rule, found, template = one.claim.repeated, sentences(one.found), sentences(one.claim.found)
+    if rule is None or len(found) != len(template):
+        return first_sentence(one.sentence)
+    deciding = [place for place, source in enumerate(template) if rule.fact in fact_names(source)]
+    return " ".join(found[: deciding[0] + 1]) if deciding else first_sentence(one.sentence)
 
 
 def _answer(answer: str) -> str:

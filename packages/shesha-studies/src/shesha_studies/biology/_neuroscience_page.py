@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure
+from shesha.studies.pictures import figure, with_intervals
 from shesha.studies.published import against, apart
 from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
@@ -117,12 +117,12 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
     for ax, (title, score, table, nulls) in zip(axes, panels, strict=True):
         known = [region for region in _REGIONS if (rows.region == region).any()]
         at = np.arange(len(known))
-        means = [over_sessions(rows[rows.region == region], score) for region in known]
-        value, low, high = np.array(means).T
-        ax.errorbar(at, value, yerr=[value - low, high - value], fmt="o", color=PALETTE[0], capsize=3, label="ours")
+        means = [Fact(*over_sessions(rows[rows.region == region], score)) for region in known]
+        with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if table:
-            keys = published[published["where"].str.contains("Table")].set_index("key")["published"]
-            ax.plot(at, [float(cast(Any, keys[f"{table} {region}"])) for region in known], "kx", label="paper")
+            keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
+            printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
+            with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, told_), colour in zip(nulls, PALETTE[1:], strict=False):
             chance = [rows[rows.region == region][column].mean() for region in known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,18 @@ import numpy as np
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.facts import Facts, as_facts, over_draws, rate
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic
+from shesha.studies.pictures import figure, logarithmic, with_intervals
 from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    Summary = Callable[[pd.Series], Fact]
 
 N, RATIO = 64, 8
 ALPHA = 0.05
@@ -84,20 +87,6 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()
-    plain = _plain(table)
-    made, axes = figure(2)
-    first = plain.iloc[0]
-    axes[0].plot(plain.layers, plain.raw - first.raw, "o-", label="raw maximum, from its start")
-    axes[0].plot(plain.layers, plain.best_alone, "o-", label="best pair, calibrated alone")
-    axes[0].plot(plain.layers, plain.calibrated, "o-", label="maximum, calibrated")
-    axes[1].plot(plain.layers, plain.hit_alone, "o-", color=PALETTE[1], label="best pair alone")
-    axes[1].plot(plain.layers, plain.hit, "o-", color=PALETTE[2], label="maximum")
-    axes[1].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
-    axes[0].set(xlabel="layers of each model", ylabel="CKA")
-    axes[1].set(xlabel="layers of each model", ylabel="share with p <= 0.05", ylim=(-0.02, 1.02))
-    for ax in axes:
-        logarithmic(ax, plain.layers)
-        ax.legend(frameon=False, fontsize="x-small", loc="center right" if ax is axes[1] else "upper left")
     notes = (
         "The published curve of the calibrated best pair shows its score. The p-value shows how wrong it is: "
         "with 16 or more layers some pair out of hundreds is always significant alone.",
@@ -105,19 +94,48 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "of their variance the maximum "
         "still rises, more slowly.",
     )
-    picture = Picture("depth", made, "Maxima over layer pairs of unrelated models against depth, and false positives")
+    shows = "Maxima over layer pairs of unrelated models against depth, and false positives, with 95 % intervals"
+    picture = Picture("depth", _draw(_plain(rows)), shows)
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The maximum of independent layers."""
-    return table[(table["aggregate"] == "max") & (table.kinship == 0)]
+def _draw(plain: pd.DataFrame) -> Figure:
+    """Draw the raw maximum, the calibrated ones, and how often they are called significant."""
+    made, axes = figure(3, width=3.8)
+    panels: tuple[tuple[str, Summary, tuple[tuple[str, str, str], ...]], ...] = (
+        ("raw CKA", over_draws, (("raw", "raw maximum", PALETTE[0]),)),
+        (
+            "calibrated CKA",
+            over_draws,
+            (("best_alone", "best pair alone", PALETTE[1]), ("calibrated", "maximum", PALETTE[2])),
+        ),
+        (
+            "share with p <= 0.05",
+            lambda hits: rate(int(hits.sum()), len(hits)),
+            (("hit_alone", "best pair alone", PALETTE[1]), ("hit", "maximum", PALETTE[2])),
+        ),
+    )
+    for ax, (label, summary, columns) in zip(axes, panels, strict=True):
+        for column, name, colour in columns:
+            means = plain.groupby("layers")[column].apply(summary)
+            with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+        logarithmic(ax, plain.layers)
+        ax.set(xlabel="layers of each model", ylabel=label)
+        ax.legend(frameon=False, fontsize="small")
+    axes[2].axhline(ALPHA, color="0.6", linewidth=0.8, linestyle="--")
+    axes[2].set_ylim(-0.02, 1.02)
+    return made
+
+
+def _plain(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the maximum over independent layers."""
+    return rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
 
 
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
-    own = rows[(rows["aggregate"] == "max") & (rows.kinship == 0)]
+    own = _plain(rows)
     few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
     deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
     found = {

@@ -162,20 +162,20 @@ def _distances_sentence(both: pd.DataFrame) -> str:
 def _draw(rows: pd.DataFrame) -> Figure:
     made, axes = figure(4, width=3.3, sharey=True)
     lenses = (
-        (KNN, UNIT, "neighbours k"),
-        (RBF, UNIT, "sigma"),
-        (OFF_DIAGONAL, UNIT, "sigma"),
-        (OFF_DIAGONAL, OWN, "sigma"),
+        (KNN, UNIT, "neighbours k", "mutual kNN"),
+        (RBF, UNIT, "sigma", "CKA-RBF"),
+        (OFF_DIAGONAL, UNIT, "sigma", "CKA-RBF, no diagonal"),
+        (OFF_DIAGONAL, OWN, "sigma", "no diagonal, own bandwidths"),
     )
     rows = rows.assign(who=rows.data.where(rows.kind == MODELS, "copy, noise " + rows.noise.astype(str)))
     # One colour for one name in all panels, those without it as well.
     everybody = sorted(rows.who.unique())
-    for ax, (lens, scale, unit) in zip(axes, lenses, strict=True):
+    for ax, (lens, scale, unit, title) in zip(axes, lenses, strict=True):
         own = rows[(rows.lens == lens) & (rows.scale == scale)]
         lines(ax, own, "value", "score", "who", order=everybody)
         logarithmic(ax, own.value)
         ax.set(xlabel=f"{unit}, {scale}" if lens != KNN else unit)
-        ax.set_title({RBF: "CKA-RBF", OFF_DIAGONAL: "without its diagonal", KNN: "mutual kNN"}[lens], fontsize="medium")
+        ax.set_title(title, fontsize="medium")
     axes[0].set_ylabel("calibrated score")
     axes[3].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return made

@@ -80,11 +80,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == n)]
     made, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "score"), ("raw", "calibrated"), strict=True):
-        lines(ax, gaussian, "ratio", name, "measure")
+        lines(ax, gaussian, "ratio", name, "measure", dashed=True)
         ax.set(xlabel=f"features per row, d / n (n = {n})", title=title)
         logarithmic(ax, rows.ratio)
     axes[0].set_ylabel("score of independent data")
-    axes[1].legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes[1].legend(handles=axes[0].lines, frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     table = (
         rows.groupby(["measure", "kind", "n", "ratio"], sort=False)[["raw", "score", "adjusted", "z"]]
         .mean()

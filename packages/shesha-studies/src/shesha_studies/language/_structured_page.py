@@ -77,7 +77,10 @@ def _picture(rows: Table, published: Table) -> Picture:
         own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
         for place, what in enumerate(SHOWN):
             ax.plot(own.index, own[what], "o-", markersize=3, color=PALETTE[place], label=NAMES[what])
-        ax.set(title=name, xlabel="noise", ylim=(0, None))
+        ax.set(title=name, xlabel="noise")
+    highest = max(ax.get_ylim()[1] for ax in axes[:3])
+    for ax in axes[:3]:
+        ax.set_ylim(0, highest)
     axes[0].legend(frameon=False, fontsize="x-small")
     axes[1].legend(frameon=False, fontsize="x-small")
     _units(axes[3], rows, real)
@@ -99,7 +102,7 @@ def _curves(ax: Axes, lines: Table) -> None:
             color=PALETTE[place],
             label=NAMES[what],
         )
-    ax.set(title="published, 16 models", xlabel="noise", ylabel="drift", ylim=(0, None))
+    ax.set(title="published, 16 models", xlabel="noise", ylabel="drift")
 
 
 def _units(ax: Axes, rows: Table, name: str) -> None:
