@@ -44,6 +44,7 @@ FOUND = [
     *(("stays", change, how) for change in list(CHANGES)[1:] for how in ("update", "conformal_stream")),
     *(("drifts from 10 to 90 %", change, "groups") for change in list(CHANGES)[1:]),
 ]
+_SHARE = "share of the kind with the wider spread"
 
 
 def first_alarm(mix: str, change: str, how: str, seed: int) -> int:
@@ -82,11 +83,11 @@ def section(n_streams: int) -> str:
             found = alarms(pool, mix, change, how, n_streams // 5)
             row = f"{np.median(found[found > 0]):.0f}" if (found > 0).any() else ""
             later.append([mix, change, LABELS[how], rate(found), row])
-    head = ["share of the wider kind", "change of all rows", "alarm", "share that alarms", "median row of the alarm"]
+    head = [_SHARE, "change of all rows", "alarm", "share with an alarm", "median row of the alarm"]
     return TEXT.format(
         n=f"{n_streams:,}",
         fewer=f"{n_streams // 5:,}",
-        nulls=markdown_table(["share of the wider kind", "alarm", f"ever at {ALPHA:g}"], nulls, numbers=1),
+        nulls=markdown_table([_SHARE, "alarm", f"ever at {ALPHA:g}"], nulls, numbers=1),
         later=markdown_table(head, later, numbers=2),
     )
 

@@ -362,9 +362,11 @@ def page(rates: list, lengths: list, later: list, new: list, n_monitors: int) ->
 
 TEXT = """# How often monitors alarm
 
-Made by `python scripts/make_monitoring_tables.py`. {n} canaries ({fewer} where precisions differ), {k} re-encodings as
-nulls; parentheses have 95 % limits. MiniLM is all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16
-or float16. Evidently's tests are those of version 0.7.23, reimplemented in the script.
+This page reports how often monitors raise alarms, with and without a change, compared with other tools. Use it to
+choose a rate and a run length. `python scripts/make_monitoring_tables.py` makes it. Each monitor has {n} canaries
+({fewer} where precisions differ) and {k} re-encodings as nulls. Parentheses have 95 % limits. MiniLM is
+all-MiniLM-L6-v2; precisions are float32, and weights stored in bfloat16 or float16. Evidently's tests are those of
+version 0.7.23, reimplemented in the script.
 
 ## Nothing changed: the same inputs encoded again
 
@@ -375,9 +377,10 @@ encodings.
 {rates}
 
 Compared with its own re-encodings, no measure exceeds its rate, not even Procrustes. With a threshold common to all
-measures, Procrustes would alarm too often. If an encoder is exactly reproducible, drifts tie and the rate is lower,
-down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below). Evidently's tests
-compare the distributions of two sets that are the same inputs; its MMD alarms always or never, depending on the data.
+measures, Procrustes would raise too many alarms. If an encoder is exactly reproducible, drifts tie and the rate is
+lower, down to zero. The fixed bounds on the cosine detect none of this noise, and few real changes (below).
+Evidently's tests compare the distributions of two sets that are the same inputs; its MMD alarms always or never,
+depending on the data.
 
 ## Nothing changed, many checks
 
@@ -404,7 +407,7 @@ their rates are high or low together. Over 600 divisions the rate is as stated.
 {new}
 
 The stream uses one number per row, its distance from the centre, so it needs more rows than a test of two windows. You
-may look at it after every row, but at a test only once. If the same inputs can be encoded again, a check detects far
+may read the stream after every row, but a test only once. If the same inputs can be encoded again, a check detects far
 smaller changes than any of these.
 """
 

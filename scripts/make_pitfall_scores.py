@@ -33,7 +33,7 @@ N_SHARED = 6
 MANY = 0.2
 """Above this share of draws alarms are printed bold: 5 of 20 happen at a level of 5 % in one cell of 400."""
 READING = """\
-Drift and donors are the worst: they affect every score, and look like a strong, significant result. Width and
+Drift and donors are the most harmful: they affect every score, and look like a strong, significant result. Width and
 few rows raise raw scores, but a test corrects for them. An outlying row raises CKA and Procrustes to 1 and leaves ranks
 unchanged. A rogue dimension hides the shared part from every score (SVCCA rises for no reason). A common offset hides
 neighbours by cosine."""

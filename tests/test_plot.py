@@ -107,6 +107,11 @@ def test_a_grid_has_the_style_asked_for_and_frames_every_significant_pair():
     assert framed == {tuple(cell) for cell in np.argwhere(corrected <= 0.05).tolist()}
     with pytest.raises(ValueError, match=r"vmin must be below vmax \(0\), got 1"):
         shesha.plot.layer_grid(found, vmin=1, vmax=0)
+    with pytest.raises(ValueError, match=r"vmin must be below vmax \(1\), got 1"):
+        shesha.plot.layer_grid(found, vmin=1, vmax=1)
+    with pytest.raises(TypeError, match=r"style must be of title, .*, size, got color, vmi"):
+        shesha.plot.layer_grid(found, vmi=1, color="red")
+    assert shesha.plot.layer_grid(found, title=None, vmin=0, vmax=None).images[0].get_clim()[0] == 0
 
 
 def test_the_closest_pair_is_framed_where_none_is_significant():

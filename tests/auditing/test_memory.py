@@ -7,7 +7,11 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
+
+import shesha
+from shesha.support.warnings import MeasureWarning
 
 pytest.importorskip("resource")
 
@@ -39,3 +43,23 @@ def test_an_audit_with_labels_keeps_to_the_budget(n, d):
         [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < BUDGET
+
+
+def test_python_audits_files_that_cannot_be_mapped_as_the_command_does(tmp_path, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    X = np.random.default_rng(0).standard_normal((60_000, 16))
+    np.save(tmp_path / "x.npy", X)
+    zarr.create_array(store=str(tmp_path / "x.zarr"), data=X, chunks=(7_000, 16))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setenv("SHESHA_MEMORY", "6M")
+    quick = {"n_bootstrap": 0, "n_permutations": 0, "pairs": 20_000}
+    expected = shesha.audit(tmp_path / "x.npy", **quick)
+    told = "x.zarr does not fit the memory budget: its rows are copied to a temporary file of 7 MiB"
+    for path in (tmp_path / "x.zarr", [str(tmp_path / "x.zarr")]):
+        with pytest.warns(MeasureWarning, match=told):
+            found = shesha.audit(path, **quick)
+        assert found["x"].scores["feature_split"].value == expected["x"].scores["feature_split"].value
+        assert found["x"].descriptors == expected["x"].descriptors
+        assert not list(temporary.iterdir())

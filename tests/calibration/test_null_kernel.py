@@ -189,7 +189,7 @@ def test_the_observed_value_goes_through_the_same_kernel(small):
     X, Y = SHAPES["unequal widths"]
     stays = np.tile(np.arange(len(X)), (19, 1))
     for name in PAIRED:
-        with pytest.warns(CalibrationWarning, match="permutations hold 1 different permutations"):
+        with pytest.warns(CalibrationWarning, match="permutations contain 1 different permutations"):
             found = calibrate(X, Y, small(name), permutations=stays)
         assert found.null == (found.observed,) * 19, name
         assert (found.p_value, found.score) == (1.0, 0.0), name
@@ -295,3 +295,32 @@ def test_the_identity_comes_first():
     first, *others = identity_first(orders)
     assert np.array_equal(first, np.arange(7))
     assert all(a is b for a, b in zip(orders, others, strict=True))
+
+
+@pytest.mark.parametrize("products", [True, False])
+def test_measures_that_share_a_pass_score_as_alone(rng, products):
+    """Kernel alignments of one view: the observed score first, then that of each permutation."""
+    n = 30
+    X, Y = rng.standard_normal((2, n, 3))
+    chosen = [measures.get("CKA"), measures.get("RV")]
+    a, b = (chosen[0].look(Representation.build(one, "X")) for one in (X, Y))
+    if products:
+        a, b = a.dense(), b.dense()
+    assert null_kernel._multiplies(chosen[0], [a], [b]) is products
+    orders = [rng.permutation(n) for _ in range(4)]
+    assert null_kernel.shared(chosen, a, b) == [chosen]
+    found = list(null_kernel.side_by_side(chosen, a, b, orders))
+    expected = [
+        [measure.compare_views(*(measure.look(Representation.build(one, "X")) for one in (X, Y[order])))
+         for measure in chosen]
+        for order in (np.arange(n), *orders)
+    ]  # fmt: skip
+    assert np.array(found) == pytest.approx(np.array(expected))
+
+
+def test_products_and_other_measures_have_passes_of_their_own(rng):
+    X, Y = rng.standard_normal((2, 12, 30))
+    chosen = [measures.get("CCA"), measures.get("PWCCA")]
+    a, b = (chosen[0].look(Representation.build(one, "X")) for one in (X, Y))
+    assert null_kernel.shared(chosen, a, b) == [chosen]
+    assert null_kernel.shared([], a, b) == []

@@ -125,3 +125,17 @@ def test_more_arrays_than_anybody_means_are_refused_at_once(invoke_main, tmp_pat
     ended = invoke_main("audit", tmp_path / "many.npz")
     assert ended.status == 2
     assert "FILE must hold at most 1,000 arrays, got 1,001: choose some with --key" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["audit", ""], "FILE"),
+        (["compare", "", "b.npy"], "FILE"),
+        (["audit", "a.npy", "--html", ""], "--html"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(invoke_main, words, name):
+    ended = invoke_main(*words)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"{name} must not be empty, got ''" in ended.err

@@ -52,3 +52,18 @@ def test_every_name_of_a_panel_is_an_option():
 
 def test_the_word_after_a_double_dash_is_a_file():
     assert CliRunner().invoke(app, ["audit", "--", ALL]).exit_code != 0
+
+
+def every_command(group, path=()):
+    for name, one in group.commands.items():
+        yield from every_command(one, (*path, name)) if hasattr(one, "commands") else [(" ".join((*path, name)), one)]
+
+
+def test_no_flag_negates_what_is_off_or_negative():
+    every = dict(every_command(typer.main.get_command(app)))
+    assert "bench run" in every and "--no-wait" in [opt for one in every["bench run"].params for opt in one.opts]
+    for name, command in every.items():
+        for one in command.params:
+            for negation in one.secondary_opts:
+                assert not negation.startswith("--no-no-"), (name, negation)
+                assert one.default is not False or not negation.startswith("--no-"), (name, negation)

@@ -34,8 +34,13 @@ def test_each_is_the_comparison_with_the_reference(cells, found):
 
 def test_it_says_a_sentence_each_and_frames_what_is_above_chance(found):
     said = " ".join(str(found).split())
-    assert "kept, beside before, kept the geometry within all 2 classes (above chance by all 2 measures)." in said
-    assert "lost, beside before, lost the geometry within T (above chance by none of 2 measures) and kept it" in said
+    assert (
+        "kept, compared with before, kept the geometry within all 2 classes (above chance by all 2 measures)." in said
+    )
+    assert (
+        "lost, compared with before, lost the geometry within T (not above chance by any of 2 measures) and kept it"
+        in said
+    )
     ax = found.plot("CKA")
     framed = {(round(one.get_y() + 0.5), round(one.get_x() + 0.5)) for one in ax.patches}
     assert framed == {(0, 0), (1, 0), (0, 1)}

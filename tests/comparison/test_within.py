@@ -143,8 +143,8 @@ def test_the_sentence_and_the_picture_name_the_class_that_lost_its_geometry(cell
     found = found_in(cells)
     said = found.headline
     assert said == (
-        "after, beside before, lost the geometry within T (above chance by none of 2 measures) and kept it within "
-        "B, NK (above chance by all 2 measures)."
+        "after, compared with before, lost the geometry within T (not above chance by any of 2 measures) and kept it "
+        "within B, NK (above chance by all 2 measures)."
     )
     assert (found.kept, found.lost) == (("B", "NK"), ("T",))
     assert found.sentence().startswith(said.removesuffix("."))

@@ -106,9 +106,19 @@ def test_too_little_memory_for_all_pairs_means_sampled_ones(low_rank, monkeypatc
     monkeypatch.setenv("SHESHA_MEMORY", "2M")
     monkeypatch.setattr(sampled_pairs, "DEFAULT_PAIRS", 50_000)
     found = shesha.estimate(X, n_splits=5, seed=0)
-    assert found.n_pairs == 44_850
-    assert "44,850 random pairs of the 44,850 were used" in found.warnings[0]
+    assert found.n_pairs == (2 << 20) // 144
+    assert "14,563 random pairs of the 44,850 were used" in found.warnings[0]
     assert abs(found.value - exact) < 4 * found.pair_error
+
+
+@pytest.mark.parametrize("n", [300, 2_000])
+def test_the_default_number_of_pairs_fits_the_budget_and_a_request_beyond_it_is_refused(low_rank, monkeypatch, n):
+    X = low_rank(n, 8)
+    monkeypatch.setenv("SHESHA_MEMORY", "3M")
+    found = shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0)
+    assert (3 << 20) // 144 <= found.n_pairs < (3 << 20) // 144 + 5
+    with pytest.raises(shesha.support.memory.MemoryBudgetError, match="30,000 pairs of rows must fit the memory"):
+        shesha.estimate(X, n_splits=5, seed=0, n_bootstrap=0, pairs=30_000)
 
 
 def test_many_rows_are_scored_on_random_pairs_and_on_all_when_asked(low_rank, monkeypatch):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from shesha.studies.claims import NO, OPEN, YES, named
+from shesha.studies.claims import NO, OPEN, YES, fact_names
 from shesha.studies.facts import Fact, from_table
 from shesha.studies.registry import studies
 from shesha.studies.run_files import FACTS
@@ -21,7 +21,7 @@ RULED = [pytest.param(one, entry, id=f"{one.name}, {entry['fact']}") for one, en
 NAMED = [
     pytest.param(one, name, id=f"{one.name}, {name}")
     for one in studies()
-    for name in sorted({name for study, entry in ANSWERS if study == one for name in named(entry.get("text", ""))})
+    for name in sorted({name for study, entry in ANSWERS if study == one for name in fact_names(entry.get("text", ""))})
 ]
 
 

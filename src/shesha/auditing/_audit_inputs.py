@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from shesha.comparison.input_index import Files, Known, index_file, index_files
 from shesha.comparison.input_index import Index as Contents
 from shesha.comparison.representation_locations import InFile
 from shesha.inputs import orders
+from shesha.io.memory_mapped_copies import copy_large_files
 from shesha.runs import ResultStore
 from shesha.support.layer_axis import LayerAxis, split_layers
+from shesha.support.warnings import MeasureWarning, warn
 from shesha.views import rows_or_distances
 
 
@@ -21,6 +24,17 @@ def stored_subjects(representations: Any, layer_axis: LayerAxis, store: ResultSt
     """Describe files, or arrays and files by name; a file that cannot be read is left out, with a warning."""
     files = _find_files(representations, layer_axis)
     return _mapping_subjects(representations, layer_axis, store) if files is None else _file_subjects(files, store)
+
+
+def map_large_files(representations: Any, stack: ExitStack) -> Any:
+    """Replace paths of files that do not fit the memory and cannot be mapped by temporary copies, with a warning."""
+    listed = isinstance(representations, list | tuple) and bool(representations) and all(map(is_path, representations))
+    if not listed and not is_path(representations):
+        return representations
+    given = representations if listed else [representations]
+    found = copy_large_files(stack.enter_context, [Path(one) for one in given], lambda told: warn(told, MeasureWarning))
+    used = [new if new != Path(old) else old for new, old in zip(found, given, strict=True)]
+    return used if listed else used[0]
 
 
 def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:

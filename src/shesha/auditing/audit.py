@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -151,11 +151,13 @@ def audit(
         subjects = _subjects_in_memory(representations, layer_axis)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._audit_inputs import stored_subjects
+    from shesha.auditing._audit_inputs import map_large_files, stored_subjects
     from shesha.auditing._stored_runs import audit_with_store
 
-    with runs.open_for_writing(store) as kept:
-        subjects = stored_subjects(representations, layer_axis, kept)
+    with ExitStack() as copies, runs.open_for_writing(store) as kept:
+        # Workers elsewhere would not see the copies.
+        found = map_large_files(representations, copies) if scheduler is None else representations
+        subjects = stored_subjects(found, layer_axis, kept)
         compute = partial(audit_with_store, store=kept, workers=workers, scheduler=scheduler)
         return _audit_subjects(subjects, y, settings, compute, StoredValues(kept))
 

@@ -9,7 +9,7 @@ from shesha.kernels.repeated_rows import hash_rows, repeats, row_keys
 from shesha.results import Faults
 from shesha.views import Rows
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 
 
 def find_faults(X: Rows) -> Faults:

@@ -87,11 +87,11 @@ class Catalogue(Generic[D, N, H]):
 
     def dataset(self, name: str) -> D:
         """Return a data set by its name or module:name."""
-        return _part(name, self.data, "dataset")
+        return find_part(name, self.data, "dataset")
 
     def network(self, name: str) -> N:
         """Return a network by its name or module:name."""
-        return _part(name, self.networks, "architecture")
+        return find_part(name, self.networks, "architecture")
 
     def hyperparameters(self, dataset: str, architecture: str, suite: str = "paper") -> dict[str, Plain]:
         """Return the hyperparameters of a network on a data set in a suite, for `Model.hyper`.
@@ -159,7 +159,8 @@ def _merge(some: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 P = TypeVar("P", bound=Part)
 
 
-def _part(name: str, table: Mapping[str, P], what: str) -> P:
+def find_part(name: str, table: Mapping[str, P], what: str) -> P:
+    """Return an entry of a table by its name, or one elsewhere by module:name."""
     if kinds.text(name, what) in table:
         return table[name]
     if not is_place(name):

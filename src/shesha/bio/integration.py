@@ -66,10 +66,8 @@ def integration_test(
     >>> found.to_frame()[["class", "n", "p"]].round(3).to_numpy().tolist()
     [['B', 40, 0.005], ['T', 40, 0.005], ['all rows', 80, 0.005]]
     """
-    require_anndata(adata)
-    X, Y = (from_anndata(adata, obsm=key).values for key in (before, after))
-    design = _design(adata, blocks, groups)
-    return compare_within(X, Y, labels(adata, per, "per"), measures, names=(before, after), **design, **options)
+    (X, Y), types, design = _read(adata, (before, after), per, blocks, groups)
+    return compare_within(X, Y, types, measures, names=(before, after), **design, **options)
 
 
 def integration_table(
@@ -114,14 +112,17 @@ def integration_table(
     >>> found["X_new"].kept, found["X_bad"].lost
     (('B', 'T'), ('B', 'T'))
     """
-    require_anndata(adata)
     keys = kinds.several(after, str, "after", "keys of obsm")
-    others = {key: from_anndata(adata, obsm=key).values for key in keys}
-    reference, types = from_anndata(adata, obsm=before).values, labels(adata, per, "per")
-    design = _design(adata, blocks, groups)
-    return compare_several_within(reference, others, types, measures, name=before, **design, **options)
+    (reference, *others), types, design = _read(adata, (before, *keys), per, blocks, groups)
+    named = dict(zip(keys, others, strict=True))
+    return compare_several_within(reference, named, types, measures, name=before, **design, **options)
 
 
-def _design(adata: AnnData, blocks: str | None, groups: str | None) -> dict[str, Any]:
+def _read(
+    adata: AnnData, keys: Sequence[str], per: str, blocks: str | None, groups: str | None
+) -> tuple[list[Any], Any, dict[str, Any]]:
+    """Return the embeddings, the cell types, and which cells may be permuted."""
+    require_anndata(adata)
     named = {"blocks": blocks, "groups": groups}
-    return {name: None if key is None else labels(adata, key, name) for name, key in named.items()}
+    design = {name: None if key is None else labels(adata, key, name) for name, key in named.items()}
+    return [from_anndata(adata, obsm=key).values for key in keys], labels(adata, per, "per"), design

@@ -52,6 +52,7 @@ class CommandWithPanels(TyperCommand):
         if ALL in own:
             ctx.meta[_WANTS_ALL] = True
             args = ["--help"]
+        require_words(args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -77,6 +78,14 @@ class CommandWithPanels(TyperCommand):
         _write(formatter, "Arguments", arguments)
         for title, names in _panels(str(ctx.info_name), shown):
             _write(formatter, title, [shown[name] for name in names])
+
+
+def require_words(words: Sequence[str]) -> None:
+    """Refuse an empty word, often an unset variable of the shell: as a path it would mean the current directory."""
+    for before, word in zip(("", *words), words, strict=False):
+        if word == "":
+            name = before if before.startswith("-") else "FILE"
+            raise ValueError(f"{name} must not be empty, got ''")
 
 
 def _panels(command: str, names: Sequence[str] | Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

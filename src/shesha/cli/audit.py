@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._memory_mapped_copies import map_large_files
 from shesha.cli._option_names import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
@@ -28,7 +27,7 @@ _QUICK = 39
 """Draws of a quick audit: the smallest p-value is 0.025, and intervals are rough."""
 _QUICK_PAIRS = 100_000
 """Pairs of rows of a quick audit, which add an error of at most 0.006 to its scores."""
-_UNORDERED = "no order of the representations was given, so there is no drift along it: name them in order with --key"
+_UNORDERED = "no order of the representations was given, so drift is not computed: name them in order with --key"
 
 
 def audit_command(
@@ -123,7 +122,7 @@ def audit_command(
             store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
         )
         read = _as_needed if as_needed else _read_all
-        found_in = files if as_needed or rdm else map_large_files(context, files, key, inside)
+        found_in = files if as_needed or rdm or key else _map_large(context, files, inside)
         representations = read(found_in, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
@@ -175,6 +174,15 @@ def _read_all(
     return _file_inputs.read_representations(
         files, keys, inside, layer_axis, by_position=by_position, fewest=fewest, distances=rdm
     )
+
+
+def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str]) -> list[Path]:
+    """Return the files, with temporary copies of those that do not fit the memory and cannot be mapped."""
+    if len(set(files)) < len(files):
+        return files
+    from shesha.io.memory_mapped_copies import copy_large_files
+
+    return copy_large_files(context.with_resource, files, lambda told: typer.echo(f"shesha: {told}", err=True), inside)
 
 
 def _as_needed(

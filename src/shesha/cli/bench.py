@@ -67,11 +67,13 @@ def run_command(
         str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
     ] = None,
     store: StoreFile = _DEFAULT,
-    keep_checkpoints: Annotated[bool, typer.Option(help="Keep the weights of the trained models.")] = False,
-    retry_failed: Annotated[
-        bool, typer.Option(help="Retry models and comparisons that failed in an earlier run.")
+    keep_checkpoints: Annotated[
+        bool, typer.Option("--keep-checkpoints", help="Keep weights of trained models.")
     ] = False,
-    no_wait: Annotated[bool, typer.Option(help="Fail if another run is writing the same store.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Retry models and comparisons that failed in an earlier run.")
+    ] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail if another run writes this store.")] = False,
     html: _outputs.Html = None,
 ) -> None:
     """Train the models of a suite, compare them, and store every number; rerun to resume.
@@ -220,7 +222,7 @@ def rank_command(
 def export_command(
     output: Annotated[Path, typer.Argument(help="The CSV file to write; - for standard output.")],
     store: StoreFile = _DEFAULT,
-    comparisons: Annotated[bool, typer.Option(help="Write every single comparison, not the scores.")] = False,
+    comparisons: Annotated[bool, typer.Option("--comparisons", help="Write single comparisons, not scores.")] = False,
     suite: OwnSuite = None,
 ) -> None:
     """Write the scores, or every comparison, as CSV."""

@@ -113,7 +113,7 @@ def compare_command(
     outputs = _outputs.Outputs(json, plot, html, card, inputs, explore)
     if card is not None and (not calibrate or labels is not None):
         raise ValueError(
-            "--card needs --calibrate, and no --labels: a similarity without its chance level says nothing on a card"
+            "--card needs --calibrate, and no --labels: a similarity cannot be judged without its chance level"
         )
     chosen = _split(measures or ["recommended"])
     if workers is not None and workers < 1:

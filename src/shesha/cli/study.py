@@ -56,7 +56,7 @@ def run_command(
             help="Names, 'all', or your own module:name or file.py:name.", metavar="NAME...", autocompletion=_names
         ),
     ],
-    quick: Annotated[bool, typer.Option(help="Compute few cells: under two minutes on two cores.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Compute few cells: under two minutes on two cores.")] = False,
     out: OutFolder = _DEFAULT,
     workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
     scheduler: Annotated[

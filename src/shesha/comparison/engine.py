@@ -254,7 +254,7 @@ def outside_note(measure: Measure, value: float) -> str:
     low, high = measure.estimates or measure.bounds
     if low - _ROUNDING <= value <= high + _ROUNDING:
         return ""
-    return f"{value:.3g} lies outside of {low:g} to {high:g}, as an estimate from a sample may: read it as its bound"
+    return f"{value:.3g} is outside {low:g} to {high:g}, as an estimate from a sample can be: use the bound instead"
 
 
 def failure(error: Exception) -> str:

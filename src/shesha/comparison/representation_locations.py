@@ -20,7 +20,7 @@ from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Index
 from shesha.views import Rdm, Representation, Rows
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 """Number of values that are hashed together."""
 
 

@@ -22,7 +22,7 @@ from shesha.views import Rows
 
 _LENGTH = 64
 """Rows of each of the four stretches of the target score."""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 """Numbers that are read at a time."""
 _CACHED = 1 << 15
 """Numbers that are worked on at a time, which stay in the cache."""

@@ -63,12 +63,12 @@ _NULLS = ("null_drifts", "null_rows", "null_classes")
 _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "measures": (lambda value: _texts(value) and bool(value), "names of measures"),
     "classes": (_texts, "names of classes"),
-    "n_features": (_number(1, whole=True), "a whole number from 1 on"),
+    "n_features": (_number(1, whole=True), "a whole number of at least 1"),
     "precision": (_number(0, 1), "a number from 0 to 1"),
     "level": (_number(1e-15, 1), "a number above 0, up to 1"),
     "tolerance": (_number(0, 1e308), "a number from 0 on"),
-    "n_resamples": (_number(1, whole=True), "a whole number from 1 on"),
+    "n_resamples": (_number(1, whole=True), "a whole number of at least 1"),
     "seed": (_number(0, whole=True), "a whole number from 0 on"),
-    "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number from 2 on, or nothing"),
+    "run_length": (lambda value: value is None or _number(2, 1e308)(value), "a number of at least 2, or nothing"),
     "about": (lambda value: isinstance(value, dict) and _texts(list(value.values())), "names and texts"),
 }

@@ -127,7 +127,7 @@ def _from_polars(frame: Any, name: str) -> Parted:
         return _stack_lists(frame[nested[0]].to_list(), f"column {nested[0]!r} of {name}"), None
     if nested:
         raise TypeError(
-            f"{name} must be one matrix, got lists in column {nested[0]!r} beside others: pass {name}[{nested[0]!r}]"
+            f"{name} must be one matrix, got lists in column {nested[0]!r} among others: pass {name}[{nested[0]!r}]"
         )
     if len(numeric) < len(frame.columns):
         column = next(one for one in frame.columns if one not in numeric)

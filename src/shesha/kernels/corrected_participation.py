@@ -76,7 +76,11 @@ def _centred_blocks(X: Sliced) -> Iterator[Matrix]:
         mean += moved.sum(axis=0) / n
         spread = max(spread, float(np.abs(moved).max()))
     for block in blocks():
-        yield (block / largest - origin - mean) / (spread or 1.0)
+        moved = block / largest
+        moved -= origin
+        moved -= mean
+        moved /= spread or 1.0
+        yield moved
 
 
 def corrected_participation_ratio(variances: Vector, moments: FourthMoments, sample: Sample = "rows") -> float:

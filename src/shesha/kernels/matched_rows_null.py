@@ -22,7 +22,7 @@ Cube = NDArray[np.float64]
 BLOCK = 16
 """Rows of a block."""
 _PER_BLOCK = BLOCK * (BLOCK - 1) // 2
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 """Number of values that are gathered at once; fixed, so that sums do not depend on the available memory."""
 
 

@@ -12,7 +12,7 @@ from shesha.support.types import Index
 
 Hashes = NDArray[np.uint64]
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 _FEW = 16
 """Number of columns that distinguish most rows; only rows that agree in them are read in full."""
 

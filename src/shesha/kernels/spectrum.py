@@ -13,7 +13,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.support import memory as memory
 from shesha.support.types import Matrix, Vector
 
-ENTRIES = 1 << 22
+ENTRIES = 1 << 19
 """Number of values read at once; fixed, so that sums do not depend on the available memory."""
 
 
@@ -32,11 +32,13 @@ class Sliced(Protocol):
 
 def centred_variances(X: Sliced) -> Vector:
     """Squared singular values of the centred rows, largest first, scaled to sum 1; zeros if all rows are equal."""
+    from scipy.linalg import eigvalsh
+
     n, d = X.shape
-    memory.require(24 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
+    memory.require(12 * min(n, d) ** 2, f"the spectrum of {n:,} rows x {d:,} features", "audit fewer features")
     with single_threaded_blas():
         gram = _feature_gram(X) if d <= n else _row_gram(X)
-        values = np.linalg.eigvalsh(gram)[::-1]
+        values = eigvalsh(gram, lower=True, overwrite_a=True, check_finite=False)[::-1]
     # Eigenvalues below the rounding level of the largest are zeros.
     values = np.where(values > values[0] * max(n, d) * np.finfo(float).eps, values, 0.0)
     total = values.sum()
@@ -44,7 +46,9 @@ def centred_variances(X: Sliced) -> Vector:
 
 
 def _feature_gram(X: Sliced) -> Matrix:
-    """X'X after centring and scaling, from three passes over blocks of rows."""
+    """Lower triangle of X'X after centring and scaling, from three passes over blocks of rows."""
+    from scipy.linalg.blas import dsyrk
+
     n, d = X.shape
     step = max(1, ENTRIES // d)
 
@@ -56,10 +60,13 @@ def _feature_gram(X: Sliced) -> Matrix:
     # Equal rows become exact zeros, which the mean's rounding would miss.
     origin = np.asarray(X[0:1], dtype=np.float64)[0] / largest
     mean = sum((block / largest - origin).sum(axis=0) for block in blocks()) / n
-    gram = np.zeros((d, d))
+    gram = np.zeros((d, d), order="F")
     for block in blocks():
-        centred = block / largest - origin - mean
-        gram += centred.T @ centred
+        centred = block / largest
+        centred -= origin
+        centred -= mean
+        # Adds the lower triangle in place, where a product of matrices would need a second table.
+        gram = dsyrk(1.0, centred.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
     return gram
 
 
@@ -69,7 +76,7 @@ def _row_gram(X: Sliced) -> Matrix:
     # Equal rows become exact zeros, which the mean's rounding would miss.
     rows -= rows[0].copy()
     rows -= rows.mean(axis=0)
-    rows /= float(np.abs(rows).max()) or 1.0
+    rows /= max(float(rows.max()), -float(rows.min())) or 1.0
     return np.asarray(rows @ rows.T)
 
 

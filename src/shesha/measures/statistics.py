@@ -95,7 +95,7 @@ def concentricity_difference(a: Concentricity, b: Concentricity) -> float:
     reference="Wang and Isola 2020",
     caveats=(
         _COARSE,
-        "Rows farther apart than about 3 (many features, or large ones) add nothing to -log n: scale them first, for "
+        "Pairs of rows farther apart than about 3 (many or large features) add almost nothing: scale rows first, for "
         "example to unit length. The difference then comes from the few nearest pairs.",
     ),
     paired=False,

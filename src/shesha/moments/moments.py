@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.moments import state_files as files
 from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
+from shesha.moments.one_pass import count_dask, count_sides, count_stream
 from shesha.moments.panel_sums import all_pairs
 from shesha.moments.row_register import RowRegister
 from shesha.moments.row_sources import is_dask
@@ -167,8 +168,6 @@ class Moments:
         ValueError
             If the numbers of rows differ, an entry is not finite, or the state belongs to other data.
         """
-        from shesha.moments.one_pass import count_dask, count_sides, count_stream
-
         fresh = cls(names)
         if len(sources) == 1:
             return count_stream(fresh, sources[0], state)

@@ -6,23 +6,62 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from shesha.moments.accumulator import Accumulator
 from shesha.moments.batch_checks import check_batch
 from shesha.moments.dask_arrays import sum_dask
-from shesha.moments.moments import Moments
 from shesha.moments.panel_sums import all_pairs
 from shesha.moments.row_sources import describe_source, open_side, stream, stretches
+from shesha.moments.sums import Sums
 
 _SAVE_EVERY = 60.0
 """Seconds between two writes of the state of a long pass."""
 State = str | os.PathLike[str] | None
 
 
-def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+class Countable(Protocol):
+    """Sums over rows to which a pass adds, and which files can hold."""
+
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return the number of rows that have been counted."""
+        ...
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of features of each representation; empty before the first batch."""
+        ...
+
+    def add_unchecked(self, sides: list[Any]) -> None:
+        """Add rows whose entries are checked while they are summed."""
+        ...
+
+    def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
+        """Take over sums that were computed elsewhere."""
+        ...
+
+    def note_precision(self, sides: Sequence[Any]) -> None:
+        """Remember the rounding error of the input."""
+        ...
+
+    def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
+        """Write the sums, with a description of their source."""
+        ...
+
+    @classmethod
+    def load_with_header(cls, path: str | os.PathLike[str]) -> tuple[Self, dict[str, Any]]:
+        """Read what `save_with_source` wrote."""
+        ...
+
+
+M = TypeVar("M", bound=Countable)
+
+
+def count_sides(fresh: M, sources: Sequence[Any], state: State) -> M:
     """Sum over the rows of arrays and files, in stretches."""
     sides = [open_side(side, name) for side, name in zip(sources, fresh.names, strict=True)]
     check_batch([side[:0] for side in sides], fresh.names, None)
@@ -33,11 +72,11 @@ def count_sides(fresh: Moments, sources: Sequence[Any], state: State) -> Moments
     source = describe_source(sides)
     found, counted = _resume(fresh, state)
     if counted is not None and counted != source:
-        raise ValueError(f"state must be of the same data, got {state}, which is of other data: choose another file")
+        raise ValueError(f"state must be of the same data, got {state} of other data: choose another file")
     return _count(found, stretches(sides, len(found)), state, source)
 
 
-def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moments:
+def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     """Sum over the batches of a loader or a generator."""
     if isinstance(batches, str | os.PathLike) or hasattr(batches, "shape"):
         kind = type(batches).__name__
@@ -50,7 +89,7 @@ def count_stream(fresh: Moments, batches: Iterable[Any], state: State) -> Moment
     return found
 
 
-def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
+def count_dask(fresh: M, sources: Sequence[Any], state: State) -> M:
     """Sum over the rows of Dask arrays on their workers."""
     if state is not None:
         raise ValueError("state must be left out with Dask arrays, got both: the scheduler keeps finished work")
@@ -63,11 +102,11 @@ def count_dask(fresh: Moments, sources: Sequence[Any], state: State) -> Moments:
     return fresh
 
 
-def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
+def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
     """Return what was counted before, and the description of its source."""
     if state is None or not Path(state).exists():
         return fresh, None
-    found, header = Moments.load_with_header(state)
+    found, header = fresh.load_with_header(state)
     if found.names != fresh.names:
         raise ValueError(
             f"state must be of {', '.join(fresh.names)}, got {state}, which is of {', '.join(found.names)}"
@@ -75,7 +114,7 @@ def _resume(fresh: Moments, state: State) -> tuple[Moments, list[Any] | None]:
     return found, header.get("source", [])
 
 
-def _count(found: Moments, batches: Iterable[list[Any]], state: State, source: list[Any]) -> Moments:
+def _count(found: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:
     last = time.monotonic()
     try:
         for sides in batches:

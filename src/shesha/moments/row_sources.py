@@ -74,7 +74,7 @@ def stream(
     if left:
         raise ValueError(
             f"batches must hold the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the state "
-            "is of other data"
+            "belongs to other data"
         )
 
 

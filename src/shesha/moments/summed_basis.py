@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from shesha.moments.summed_source import NEEDS_ROWS, SummedSource
 from shesha.moments.sums import SideSums, Sums
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis
-
-if TYPE_CHECKING:
-    from shesha.moments.summed_views import SummedRepresentation
-
-NEEDS_ROWS = "needs rows, got sums over rows: compare the arrays themselves, or a sample of their rows"
 
 
 class SummedBasis(Basis):
@@ -32,7 +28,7 @@ class SummedBasis(Basis):
         self.__dict__.update(values)
 
     @classmethod
-    def from_sums(cls, source: SummedRepresentation, *, centred: bool = True) -> SummedBasis:
+    def from_sums(cls, source: SummedSource, *, centred: bool = True) -> SummedBasis:
         """Decompose the products of the features."""
         side = source.side
         own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
@@ -84,7 +80,7 @@ class SummedBasis(Basis):
         return np.asarray(found)
 
 
-def _decompose(side: SideSums, source: SummedRepresentation) -> tuple[Vector, Matrix]:
+def _decompose(side: SideSums, source: SummedSource) -> tuple[Vector, Matrix]:
     """Singular values of the centred rows above the rounding level, largest first, and their axes (columns)."""
     squares, axes = _decompose_products(side.features)
     mean, n, d = side.mean / side.unit, source.n_rows, side.n_features
@@ -103,13 +99,13 @@ def _keep_above(squares: Vector, axes: Matrix, level: float) -> tuple[Vector, Ma
     return np.sqrt(squares[:rank]), axes[:, :rank]
 
 
-def _storage_rounding(squared_norm: float, source: SummedRepresentation, d: int) -> float:
+def _storage_rounding(squared_norm: float, source: SummedSource, d: int) -> float:
     """Singular values that the rounding of stored numbers alone would give."""
     typical = sqrt(squared_norm / (source.n_rows * d))
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 
 
-def _uncentred_directions(source: SummedRepresentation) -> dict[str, Any]:
+def _uncentred_directions(source: SummedSource) -> dict[str, Any]:
     """Directions of the uncentred columns.
 
     Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the

@@ -10,32 +10,19 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.corrected_participation import FourthMoments
-from shesha.moments.summed_basis import NEEDS_ROWS, SummedBasis
+from shesha.moments.summed_basis import SummedBasis
+from shesha.moments.summed_source import NEEDS_ROWS, SummedSource
 from shesha.moments.sums import SideSums, Sums
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Basis, Features, Gram, Magnitude, Representation, Spectrum, Variances, View
+from shesha.views import Basis, Features, Gram, Magnitude, Spectrum, Variances, View
 
 _DEGENERATE = 1e-14
 """A squared norm below this share of its parts is a rounding error."""
 
 
-class SummedRepresentation(Representation):
+class SummedRepresentation(SummedSource):
     """One side of sums over rows, with the views for which sums suffice."""
-
-    def __init__(self, sums: Sums, index: int, precision: float) -> None:
-        super().__init__(np.broadcast_to(np.float64(0), (sums.n_rows, sums.sides[index].n_features)), precision)
-        self.sums, self.index = sums, index
-
-    @property
-    def side(self) -> SideSums:
-        """Return the sums of this representation alone."""
-        return self.sums.sides[self.index]
-
-    @property
-    def rows(self) -> Matrix:
-        """Return None, because there are no rows."""
-        raise NotEstimable(NEEDS_ROWS)
 
     def view(self, kind: type[Any], **options: Any) -> Any:
         """Return the view, computed from the sums.
@@ -54,7 +41,7 @@ class SummedRepresentation(Representation):
 class SummedGram(Gram):
     """The centred linear kernel matrix of unit norm, known only through inner products."""
 
-    def __init__(self, source: SummedRepresentation, unbiased: bool) -> None:
+    def __init__(self, source: SummedSource, unbiased: bool) -> None:
         self._set(n_rows=source.n_rows, unbiased=unbiased, factor=None, given=None, size=1.0)
         self._set(sums=source.sums, index=source.index, traces=source.side.squared_norm)
         self._set(norm=1.0)
@@ -77,7 +64,7 @@ class SummedGram(Gram):
 
     @classmethod
     def from_sums(
-        cls, source: SummedRepresentation, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
+        cls, source: SummedSource, *, kernel: str, bandwidth: Any, unbiased: bool, sampled: bool
     ) -> SummedGram:
         """Build the view, if the kernel is linear."""
         if kernel != "linear" or sampled:
@@ -107,7 +94,7 @@ class SummedFeatures(Features):
     sums: Sums
     index: int
 
-    def __init__(self, source: SummedRepresentation) -> None:
+    def __init__(self, source: SummedSource) -> None:
         self.__dict__.update(
             sums=source.sums, index=source.index, unit=source.side.unit, precision=source.precision, side=source.side
         )
@@ -164,7 +151,7 @@ class SummedFeatures(Features):
         )
 
 
-def _spectrum(source: SummedRepresentation) -> Spectrum:
+def _spectrum(source: SummedSource) -> Spectrum:
     side = source.side
     values = np.linalg.eigvalsh(side.features)[::-1]
     values = np.where(values > values[0] * max(source.n_rows, side.n_features) * np.finfo(float).eps, values, 0.0)
@@ -173,7 +160,7 @@ def _spectrum(source: SummedRepresentation) -> Spectrum:
     return Spectrum(values / values.sum())
 
 
-def _variances(source: SummedRepresentation) -> Variances:
+def _variances(source: SummedSource) -> Variances:
     """Variances with the sums that their correction for few rows or columns needs, except sums over single entries."""
     side, shares = source.side, _spectrum(source).variances
     total = side.squared_norm
@@ -182,7 +169,7 @@ def _variances(source: SummedRepresentation) -> Variances:
     return Variances(shares, FourthMoments(source.n_rows, lengths / total**2, columns / total**2, float("nan")))
 
 
-def _magnitude(source: SummedRepresentation) -> Magnitude:
+def _magnitude(source: SummedSource) -> Magnitude:
     return Magnitude(float(np.linalg.norm(source.side.mean)))
 
 

@@ -211,7 +211,7 @@ def _is_discrete(one: DiagnosticRows) -> bool:
     side, rows, hashes = one.side, one.rows, one.hashes[one.rows]
     n_different = len(np.unique(hashes))
     columns = np.unique(np.linspace(0, side.shape[1] - 1, _COLUMNS).astype(np.intp))
-    values = np.array(side[np.ix_(rows, columns)].T, order="C")
+    values = np.array(side[rows][:, columns].T, order="C")
     values.sort(axis=1)
     n_values = np.median(1 + np.count_nonzero(values[:, 1:] != values[:, :-1], axis=1))
     return bool(n_different < _DISCRETE * len(hashes) or n_values <= _TIED * n_different)

@@ -83,7 +83,7 @@ def _warn_of_repeats(orders: Sequence[Index], alpha: float) -> None:
     different = len({order.tobytes() for order in identity_first(orders)})
     if different < 0.5 / alpha:
         warn(
-            f"permutations hold {different} different permutations, including the identity, but the level {alpha:g} "
+            f"permutations contain {different} different permutations, including the identity, but the level {alpha:g} "
             "needs "
             f"{1 / alpha:g}, so the p-value cannot be trusted; pass more permutations",
             CalibrationWarning,

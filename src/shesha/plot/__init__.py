@@ -6,10 +6,11 @@
 One quiet style, told apart by shape and shade as well as by colour. Needs the extra `plot`.
 """
 
-from shesha.plot.heat_maps import layer_grid, similarity, times
+from shesha.plot.heat_maps import Style, layer_grid, similarity, times
 from shesha.plot.pictures import coherence, drift, null, ranks, representations, spectra, stability
 
 __all__ = [
+    "Style",
     "coherence",
     "drift",
     "layer_grid",

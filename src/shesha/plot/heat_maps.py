@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from shesha.charts import heat_map, leaf_order
 from shesha.inputs import validation as check
@@ -15,6 +14,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class Style(TypedDict, total=False):
+    """How a heat map looks."""
+
+    title: str | None
+    """Default: what is drawn."""
+    annotate: bool | None
+    """Whether values are written into the cells; default: where they fit."""
+    cmap: str
+    """Colour map of matplotlib that runs from dark to light."""
+    vmin: float | None
+    """Lower end of the colours: give the same to pictures that are compared. Default: the smallest value."""
+    vmax: float | None
+    """Upper end of the colours. Default: the largest value."""
+    size: tuple[float, float] | None
+    """Width and height of a new figure, in inches."""
+
+
 def similarity(
     pairs: PairwiseComparison,
     measure: str,
@@ -22,13 +38,8 @@ def similarity(
     cluster: bool = False,
     p_values: Mapping[tuple[str, str], float] | None = None,
     level: float = 0.05,
-    title: str | None = None,
-    annotate: bool | None = None,
-    cmap: str = "viridis",
-    vmin: float | None = None,
-    vmax: float | None = None,
-    size: tuple[float, float] | None = None,
     ax: Axes | None = None,
+    **style: Unpack[Style],
 ) -> Axes:
     """Draw all pairs as a heat map, those above chance framed.
 
@@ -46,18 +57,10 @@ def similarity(
         By pair of names, as `shesha.calibrate` gives one each.
     level : float
         Of significance; `p_values` are corrected for the number of pairs first (Benjamini and Hochberg).
-    title : str, optional
-        Default: what is drawn.
-    annotate : bool, optional
-        Whether values are written into the cells; default: where they fit.
-    cmap : str
-        Colour map of matplotlib that runs from dark to light.
-    vmin, vmax : float, optional
-        Ends of the colours: give the same to pictures that are compared. Default: the smallest and largest value.
-    size : (width, height), optional
-        Of a new figure, in inches.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
+    **style
+        How it looks: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
     Returns
     -------
@@ -78,21 +81,14 @@ def similarity(
         found = _significant_pairs(p_values, place, level)
     framed = [(place[first], place[second]) for first, second in found]
     framed += [(column, row) for row, column in framed] if pairs.symmetric[name] else []
-    shown = f"{name} ({closer} is closer)" if title is None else title
-    style = _Style(annotate, cmap, (vmin, vmax), size)
-    return heat_map(values, order, order, title=shown, closer=closer, framed=framed, ax=ax, **style.options)
+    looks = _looks(style, f"{name} ({closer} is closer)")
+    return heat_map(values, order, order, closer=closer, framed=framed, ax=ax, **looks)
 
 
 def layer_grid(
     found: CalibratedLayers,
     ax: Axes | None = None,
-    *,
-    title: str | None = None,
-    annotate: bool | None = None,
-    cmap: str = "viridis",
-    vmin: float | None = None,
-    vmax: float | None = None,
-    size: tuple[float, float] | None = None,
+    **style: Unpack[Style],
 ) -> Axes:
     """Draw every layer of one model against every layer of another, pairs above chance framed.
 
@@ -100,18 +96,10 @@ def layer_grid(
     ----------
     found : CalibratedLayers
         P-values of pairs are corrected for their number; where none is above chance the closest pair is framed.
-    title : str, optional
-        Default: what is drawn.
-    annotate : bool, optional
-        Whether values are written into the cells; default: where they fit.
-    cmap : str
-        Colour map of matplotlib that runs from dark to light.
-    vmin, vmax : float, optional
-        Ends of the colours: give the same to pictures that are compared. Default: the smallest and largest value.
-    size : (width, height), optional
-        Of a new figure, in inches.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
+    **style
+        How it looks: `title`, `annotate`, `cmap`, `vmin`, `vmax` and `size`, as in `Style`.
 
     Returns
     -------
@@ -119,12 +107,8 @@ def layer_grid(
     """
     kinds.instance(found, CalibratedLayers, "found", "a CalibratedLayers")
     grid = found.matrix().to_numpy(dtype=float)
-    shown = found.picture_title if title is None else title
-    style = _Style(annotate, cmap, (vmin, vmax), size)
-    return heat_map(
-        *(grid, found.rows, found.columns),
-        **{"title": shown, "closer": found.closer, "framed": found.framed_cells, "ax": ax, **style.options},
-    )
+    looks = _looks(style, found.picture_title)
+    return heat_map(grid, found.rows, found.columns, closer=found.closer, framed=found.framed_cells, ax=ax, **looks)
 
 
 def times(found: OverTime, ax: Axes | None = None) -> Axes:
@@ -145,22 +129,21 @@ def times(found: OverTime, ax: Axes | None = None) -> Axes:
     return found.plot(ax=ax)
 
 
-@dataclass(frozen=True)
-class _Style:
-    """How a heat map looks."""
-
-    annotate: bool | None
-    cmap: str
-    limits: tuple[float | None, float | None]
-    size: tuple[float, float] | None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What `heat_map` takes, checked."""
-        low, high = self.limits
-        if low is not None and high is not None and not low < high:
-            raise ValueError(f"vmin must be below vmax ({high}), got {low}")
-        return {"annotate": self.annotate, "cmap": self.cmap, "limits": self.limits, "size": self.size}
+def _looks(style: Style, title: str) -> dict[str, Any]:
+    """Return how `heat_map` is to draw, checked, with a title where none is chosen."""
+    if unknown := sorted(style.keys() - Style.__annotations__.keys()):
+        raise TypeError(f"style must be of {', '.join(Style.__annotations__)}, got {', '.join(unknown)}")
+    low, high = style.get("vmin"), style.get("vmax")
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"vmin must be below vmax ({high}), got {low}")
+    chosen = style.get("title")
+    return {
+        "title": title if chosen is None else chosen,
+        "annotate": style.get("annotate"),
+        "cmap": style.get("cmap", "viridis"),
+        "limits": (low, high),
+        "size": style.get("size"),
+    }
 
 
 def _is_significant(pair: PairScore, measure: str, level: float) -> bool:

@@ -22,7 +22,11 @@ from shesha.report import (
     use_colour,
 )
 from shesha.results.equality import fields_equal, hash_key, list_compared_fields
+from shesha.results.generic_page import generic_page
+from shesha.results.json_encoding import FORMAT, encode, encode_fields
+from shesha.results.paper_sentences import paper_sentence, sentence_sections
 from shesha.results.plain_values import as_cell, as_plain_data, replace_non_json, restore
+from shesha.support import argument_types
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -102,9 +106,10 @@ class Result:
         -------
         Path
         """
-        from shesha.results.json_files import save
-
-        return save(self, path)
+        place = argument_types.path(path, "path")
+        content = {"shesha": __version__, "format": FORMAT, "result": encode(self, "result")}
+        write_text(place, json.dumps(content, allow_nan=False, ensure_ascii=False) + "\n")
+        return place
 
     def sentence(self) -> str:
         """Return a sentence for a paper: value, interval, chance, p, null, rows, source and version.
@@ -114,14 +119,10 @@ class Result:
         ValueError
             The result is a part of another, and that one has the sentence.
         """
-        from shesha.results.paper_sentences import paper_sentence
-
         return paper_sentence(self)
 
     def full_text(self) -> str:
         """Return what `print` shows, and the sentence for a paper where there is one."""
-        from shesha.results.paper_sentences import sentence_sections
-
         return "\n\n".join(filter(None, [str(self), as_text(sentence_sections(self))]))
 
     def save_html(self, path: str | os.PathLike[str], *, about: Mapping[str, str] | None = None) -> Path:
@@ -155,8 +156,6 @@ class Result:
         about : mapping of str to str, optional
             Further information about the run.
         """
-        from shesha.results.paper_sentences import sentence_sections
-
         found, told = self._page(), about or {}
         ran = (*told.items(), *_unknown_data(told), *found.ran)
         return replace(found, sections=(*found.sections, *sentence_sections(self)), ran=ran)
@@ -208,8 +207,6 @@ class Result:
 
     def _page(self) -> Page:
         """Return the page; results with a special page override this."""
-        from shesha.results.generic_page import generic_page
-
         return generic_page(self)
 
     def show(self) -> None:
@@ -228,6 +225,8 @@ class Result:
         except ImportError:
             return f"<pre>{escape(str(self))}</pre>"
 
+
+encode.register(Result, encode_fields)
 
 _NO_FINGERPRINT = "unknown: `about={'X': shesha.report.fingerprint(X)}` adds size, type and SHA-256 of the data"
 

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import version
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Column, Explained, Item, Lines, Page, Part, Section, Table
+from shesha.results.paper_sentences import claim, has_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from shesha.results.base import Result
 
 _DECIMALS = 4
 _NOT_LISTED = ("null", "options", "doubts", "cosines")
@@ -26,7 +25,15 @@ _MOST = 200
 """Maximum number of rows of a table on a page; `to_frame` has all."""
 
 
-def generic_page(result: Result) -> Page:
+class Tabular(Protocol):
+    """A result with a table of its numbers."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table."""
+        ...
+
+
+def generic_page(result: Tabular) -> Page:
     """Return the page of a result without a special page: its text, its table, and the run."""
     text = str(result).split("\n")
     frame = result.to_frame()
@@ -43,10 +50,8 @@ def generic_page(result: Result) -> Page:
     )
 
 
-def _answer(result: Result, first_line: str) -> str:
+def _answer(result: Tabular, first_line: str) -> str:
     """Return the headline of a result, what a paper would say of it, or its first line."""
-    from shesha.results.paper_sentences import claim, has_sentence
-
     said = getattr(result, "headline", "")
     if said:
         return str(said)
@@ -66,10 +71,10 @@ def _split_class_name(name: str) -> str:
     return parted[:1].upper() + parted[1:]
 
 
-def field_explanations(kind: type[Result]) -> tuple[Part, ...]:
+def field_explanations(kind: type[Any]) -> tuple[Part, ...]:
     """Return the meaning of each field, if its class documents it."""
     told = {name: text for one in reversed(kind.__mro__) for name, text in _field_docstrings(one).items()}
-    return tuple(Explained(one.name, told[one.name]) for one in fields(kind) if one.name in told)  # type: ignore[arg-type]
+    return tuple(Explained(one.name, told[one.name]) for one in fields(kind) if one.name in told)
 
 
 def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:

@@ -20,11 +20,9 @@ import numpy as np
 from shesha._version import __version__
 from shesha.results.base import Result
 from shesha.results.field_types import fits
+from shesha.results.json_encoding import ARRAYS, FORMAT, kind_name
 from shesha.support import argument_types
-from shesha.support.atomic_files import write_text
 
-FORMAT = 1
-"""Format number of files; other formats are refused."""
 _ROOMS = (
     *(
         "auditing",
@@ -41,16 +39,7 @@ _ROOMS = (
     *("neuro", "stability", "steering", "studies", "transfer"),
 )
 """Packages with their own result classes, which are imported when a file has one."""
-_ARRAYS = "biufU"
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def save(result: Result, path: str | os.PathLike[str]) -> Path:
-    """Write a result, so that `load` returns an equal one."""
-    content = {"shesha": __version__, "format": FORMAT, "result": _encode(result, "result")}
-    place = argument_types.path(path, "path")
-    write_text(place, json.dumps(content, allow_nan=False, ensure_ascii=False) + "\n")
-    return place
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -111,20 +100,6 @@ def _refuse_constant(token: str) -> Any:
     raise ValueError(f"{token} is not JSON")
 
 
-def kind_name(result: type[Result]) -> str:
-    """Return the name of a class in files, with its package if it is not in `shesha.results`.
-
-    Raises
-    ------
-    TypeError
-        The class is none of this library.
-    """
-    package, room, *_ = [*result.__module__.split("."), ""]
-    if package != "shesha":
-        raise TypeError(f"result must be of a class of this library, got {result.__module__}.{result.__name__}")
-    return result.__name__ if room == "results" else f"{room}.{result.__name__}"
-
-
 def kinds() -> dict[str, type[Result]]:
     """All known classes of results, by their names in files."""
     return {kind_name(one): one for one in _subclasses(Result) if one.__module__.split(".")[0] == "shesha"}
@@ -149,37 +124,6 @@ def _class(kind: Any) -> type[Result]:
             "version may know it"
         )
     return known[kind]
-
-
-def _encode(value: Any, where: str) -> Any:
-    """Return JSON values; tuples become lists, because results have hardly any other lists."""
-    if isinstance(value, Result):
-        told = {one.name: _encode(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}  # type: ignore[arg-type]
-        return {"$result": kind_name(type(value)), "fields": told}
-    if isinstance(value, np.ndarray):
-        return {"$array": _array(value, where)}
-    if isinstance(value, np.generic):
-        return _encode(value.item(), where)
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": repr(float(value))}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, tuple):
-        return [_encode(one, where) for one in value]
-    if isinstance(value, list):
-        return {"$list": [_encode(one, where) for one in value]}
-    if isinstance(value, dict):
-        if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {str(key): _encode(one, where) for key, one in value.items()}
-        return {"$dict": [[_encode(key, where), _encode(one, where)] for key, one in value.items()]}
-    raise TypeError(f"{where} must be numbers, texts, arrays or results to be saved, got {type(value).__name__}")
-
-
-def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
-    if value.dtype.kind not in _ARRAYS:
-        raise TypeError(f"{where} must be an array of numbers or texts to be saved, got dtype {value.dtype}")
-    content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
-    return [value.dtype.str, list(value.shape), content]
 
 
 def _decode(plain: Any, where: str) -> Any:
@@ -230,7 +174,7 @@ def _require_aligned(result: Result, where: str) -> None:
 def _as_array(plain: dict[str, Any], where: str) -> np.ndarray[Any, Any]:
     dtype, shape, content = plain["$array"]
     kind = np.dtype(str(dtype))
-    if kind.kind not in _ARRAYS:
+    if kind.kind not in ARRAYS:
         raise ValueError(f"{where} must be an array of numbers or texts, got dtype {dtype!r}")
     flat = np.frombuffer(base64.b64decode(content, validate=True), dtype=kind)
     return flat.reshape(shape).copy()

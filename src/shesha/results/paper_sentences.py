@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from functools import cache, singledispatch
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from shesha._version import DISTRIBUTION, __version__
 from shesha.report import Section, Text
-
-if TYPE_CHECKING:
-    from shesha.results.base import Result
 
 _TITLE = "Sentence for a paper"
 _ROOMS = ("audit", "changes", "coherence", "drift", "neuro", "similarity", "stability", "steering")
@@ -22,7 +18,7 @@ def claim(result: object) -> str:
     raise ValueError(f"result must be a whole result to have a sentence, got {type(result).__name__}, a part of one")
 
 
-def paper_sentence(result: Result) -> str:
+def paper_sentence(result: object) -> str:
     """Return the sentence of a result, with the version that made it."""
     _load_claims()
     return f"{claim(result)} ({DISTRIBUTION} {__version__})."
@@ -34,7 +30,7 @@ def has_sentence(result: object) -> bool:
     return claim.dispatch(type(result)) is not claim.dispatch(object)
 
 
-def sentence_sections(result: Result) -> tuple[Section, ...]:
+def sentence_sections(result: object) -> tuple[Section, ...]:
     """Return the section with the sentence, where there is one."""
     return (Section(_TITLE, (Text(paper_sentence(result), hanging=""),)),) if has_sentence(result) else ()
 

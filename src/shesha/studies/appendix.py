@@ -39,7 +39,7 @@ _MEANINGS = {
     NOT_FOUND: "a claim that other models or data do not show, or that fails its control there",
     INCONCLUSIVE: "our interval neither supports the claim nor rules it out: a p-value above 0.05 decides nothing",
     UNREACHABLE: "data or weights are not available here; the reason names them",
-    NOT_RUN: "the cell is not in the rows at hand",
+    NOT_RUN: "these rows do not contain the cell",
 }
 
 

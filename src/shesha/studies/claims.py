@@ -40,7 +40,7 @@ QUESTIONS = ("premise", "repeated", "survives")
 _P_VALUE = "_p"
 _FINDINGS = "findings.toml"
 _UNDECIDED = {OPEN: "The interval lies on both sides of the threshold."}
-_NO_CELLS = "the cells that decide it are not among the rows at hand"
+_NO_CELLS = "these rows do not contain the cells that decide it"
 
 
 def _judge_above(one: Fact, threshold: float) -> str:

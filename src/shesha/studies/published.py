@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER = "Geometric Stability, "
-ABSENT = "the cells that decide it are not among the rows at hand"
+ABSENT = "these rows do not contain the cells that decide it"
 _WORDED = "claim/"
 Table = Any
 """A DataFrame. The stubs of pandas know neither what a row nor what a cell holds."""

@@ -71,7 +71,7 @@ def loosely(published: float, within: float, ours: float = float("nan")) -> str:
 
 
 BY_CHANCE = "Just outside 95 % of our draws, as one number in twenty is by chance."
-UNDECIDED = "p-values above 0.05 of different numbers of observations say nothing of one another"
+UNDECIDED = "p-values above 0.05 cannot be compared for different numbers of observations"
 
 
 def p_values_agree(published: str, ours: float) -> bool | None:

@@ -153,7 +153,7 @@ def reading(path: Path) -> Iterator[None]:
 def damaged_store_error(path: Path, finding: str) -> StoreError:
     """Return the error for a damaged store."""
     return StoreError(
-        f"store must hold what was written to it, got {path}, which is damaged ({finding}): move it away to start "
+        f"store must be intact, got {path}, which is damaged ({finding}): move it away to start "
         "anew, or give another file with --store (studies: another folder with --out)"
     )
 

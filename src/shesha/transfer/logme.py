@@ -235,7 +235,7 @@ def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
             ]
         )
     if not np.isfinite(found).all():
-        raise NotEstimable("the published iteration leaves the range of numbers: scale X, or use the default")
+        raise NotEstimable("the published iteration overflows: scale X, or use the default")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -12,11 +13,14 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.support import memory as memory
 from shesha.support.types import Array, Index, Matrix
+from shesha.views._chosen_rows import ChosenRows
 from shesha.views.rdm_input import Rdm, input_precision
 from shesha.views.representation import Representation, View
 
 V = TypeVar("V", bound=View)
 _SOME = 4096
+_COPIED = 16
+"""What takes at most the memory budget divided by this is copied where rows are left out."""
 
 
 class Rows:
@@ -45,6 +49,8 @@ class Rows:
         if hasattr(X, "toarray") and hasattr(X, "tocsr"):
             self._array = _sparse(X, name)
             check.shape(X.shape, name, min_rows, min_columns)
+        elif isinstance(X, ChosenRows):
+            self._array = X
         else:
             self._array = check.raw_matrix(X, name, min_rows=min_rows, min_columns=min_columns)
         self.precision = input_precision(self._array.data if self.is_sparse else self._array)
@@ -56,7 +62,7 @@ class Rows:
     @property
     def is_sparse(self) -> bool:
         """Whether only nonzero entries are stored."""
-        return not isinstance(self._array, np.ndarray)
+        return not isinstance(self._array, np.ndarray | ChosenRows)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,7 +97,11 @@ class Rows:
         if not len(rows):
             return self
         kept = np.setdiff1d(np.arange(len(self)), rows)
-        return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
+        if self.is_sparse or self._array.dtype.itemsize * len(kept) * self.shape[1] * _COPIED <= memory.memory_budget():
+            return Rows(self._array[kept], self.name, min_rows=0, min_columns=0)
+        found = copy(self)
+        found.names, found._made, found._array = None, {}, ChosenRows(self._array, kept)
+        return found
 
     def take(self, rows: Index) -> Rows:
         """Return some rows only."""

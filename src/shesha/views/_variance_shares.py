@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shesha.views._rows import Rows
 
 
-_ENTRIES = 1 << 20
+_ENTRIES = 1 << 18
 """Number of values that are processed together."""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shesha.benchmark.leaderboard_table import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
 from shesha.benchmark.ranks import CELL
-from shesha.benchmark.submissions import _without_each
+from shesha.benchmark.submissions import _leave_one_training_out
 from shesha.benchmark.tests import Cast
 
 
@@ -101,12 +101,12 @@ def test_equal_ends_are_one_place(low, high, text):
 
 def test_each_training_is_left_out_once_if_two_are_left():
     groups = {"one": ("a", "b", "c"), "two": ("d", "e", "f", "g")}
-    found = [one.groups for one in _without_each(Cast(groups))]  # type: ignore[arg-type]
+    found = [one.groups for one in _leave_one_training_out(Cast(groups))]  # type: ignore[arg-type]
     assert found == [
         {"one": ("b", "c"), "two": ("e", "f", "g")},
         {"one": ("a", "c"), "two": ("d", "f", "g")},
         {"one": ("a", "b"), "two": ("d", "e", "g")},
         {"one": ("a", "b", "c"), "two": ("d", "e", "f")},
     ]
-    assert list(_without_each(Cast({**groups, "few": ("h", "i")}))) == []  # type: ignore[arg-type, dict-item]
-    assert list(_without_each(Cast({}))) == []
+    assert list(_leave_one_training_out(Cast({**groups, "few": ("h", "i")}))) == []  # type: ignore[arg-type, dict-item]
+    assert list(_leave_one_training_out(Cast({}))) == []

@@ -19,9 +19,9 @@ POOLINGS = ("mean", "later tokens", "last token")
 CAUSAL_FAMILIES = tuple(f"{CAUSAL}, {pooling}" for pooling in POOLINGS)
 CAUSAL_ENCODERS = tuple(f"{family}: layer {depth}" for family in CAUSAL_FAMILIES for depth in DEPTHS)
 SINK = (
-    "A causal model's first token is a sink of attention: from the middle layers on its state is a hundred times as "
-    "long as those of other tokens and nearly the same in every sentence. A mean over all tokens is this state divided "
-    'by the number of tokens; "later tokens" leaves it out.'
+    "A causal model's first token is an attention sink: from the middle layers on its state is a hundred "
+    "times as long as those of other tokens and nearly the same in every sentence. A mean over all tokens "
+    'is mostly this state divided by the number of tokens; "later tokens" omits it.'
 )
 _AT_ONCE, _MOST_TOKENS = 100, 128
 

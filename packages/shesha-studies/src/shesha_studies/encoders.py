@@ -1,4 +1,4 @@
-"""Sentence encoders at hand: layers of MiniLM, trained or not, and five that know words only."""
+"""Sentence encoders available: layers of MiniLM, trained or not, and five that know words only."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _word_counts(bags: Sequence[Sequence[str]]) -> Matrix:
 
 
 def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
-    """Mean of the word vectors at hand; other words count as zeros."""
+    """Mean of the word vectors available; other words count as zeros."""
     arrays = opened("word2vec_1000", "word2vec_1000.npz")
     vectors = dict(zip(arrays["words"].tolist(), arrays["vectors"], strict=True))
     unknown = np.zeros(300)

@@ -1,14 +1,14 @@
-"""The graphs and networks of the benchmark: one entry each."""
+"""The graph networks of the benchmark, one entry each, and the catalogue of networks and graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.catalogue import Beside, Catalogue
-from shesha.benchmark.graphs.declarations import GraphData, GraphNetwork
+from shesha.benchmark.catalogue import Catalogue
+from shesha.benchmark.graphs.datasets import DATA, FAST, SLOW
+from shesha.benchmark.graphs.declarations import GraphNetwork
 from shesha.benchmark.graphs.hyperparameters import Hyper
-from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr
 from shesha.benchmark.model_descriptions import KINDS, Model, Plain, Setting
 
 if TYPE_CHECKING:
@@ -48,37 +48,26 @@ def _refuse_for_positions(model: Model, hyper: Hyper) -> None:
         )
 
 
-_FAST: dict[str, Plain] = {"learning_rate": 0.01, "weight_decay": 0.0}
-_SLOW: dict[str, Plain] = {"learning_rate": 0.005, "weight_decay": 0.0005}
 _COMMON: dict[str, Plain] = {"layers": 3, "activation": "relu", "dropout": 0.5, "shortcut_rows": "training"}
 _TOO_LARGE = "it needs the distances between all nodes"
 
-DATA = {
-    "Cora": GraphData(
-        read=read_cora,
-        hyper={"hidden": 64, "epochs": 200},
-        beside={"GAT": Beside(hyper={**_SLOW, "layers": 2, "activation": "elu", "dropout": 0.6})},
-    ),
-    "Flickr": GraphData(read=read_flickr, hyper={"hidden": 256, "epochs": 200}, beside={"SAGE": Beside(hyper=_FAST)}),
-    "OGBN-Arxiv": GraphData(read=read_arxiv, hyper={"hidden": 256, "epochs": 500}),
-}
 NETWORKS = {
     "GCN": GraphNetwork(
-        build=_convolutional("GCN"), passage=_edges("gcn_edges"), hyper={**_COMMON, **_FAST}, ignores=("heads",)
+        build=_convolutional("GCN"), passage=_edges("gcn_edges"), hyper={**_COMMON, **FAST}, ignores=("heads",)
     ),
     "SAGE": GraphNetwork(
         build=_convolutional("SAGE"),
         passage=_edges("mean_edges"),
-        hyper={**_COMMON, **_SLOW},
+        hyper={**_COMMON, **SLOW},
         ignores=("heads",),
     ),
     "GAT": GraphNetwork(
-        build=_convolutional("GAT"), passage=_edges("gat_edges"), hyper={**_COMMON, **_FAST, "heads": 8}
+        build=_convolutional("GAT"), passage=_edges("gat_edges"), hyper={**_COMMON, **FAST, "heads": 8}
     ),
     "PGNN": GraphNetwork(
         build=_position,
         passage=_edges("no_edges"),
-        hyper={**_COMMON, **_FAST, "hidden": 32, "layers": 2},
+        hyper={**_COMMON, **FAST, "hidden": 32, "layers": 2},
         ignores=("heads",),
         # Dropping edges would change the distances that it works on.
         degrees={"augmentation": ()},

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from shesha.benchmark.graphs.catalogue import CATALOGUE
+from shesha.benchmark.catalogue import find_part
+from shesha.benchmark.graphs.datasets import DATA
 from shesha.benchmark.graphs.readers import RawGraph
 from shesha.benchmark.model_descriptions import hash_arrays
 
@@ -56,7 +57,7 @@ class Graph:
 @lru_cache(maxsize=3)
 def load(dataset: str) -> Graph:
     """Read a graph once per process: a worker trains many models on it."""
-    return Graph.build(CATALOGUE.dataset(dataset).read())
+    return Graph.build(find_part(dataset, DATA, "dataset").read())
 
 
 @lru_cache(maxsize=3)

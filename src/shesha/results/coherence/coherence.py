@@ -153,7 +153,7 @@ class CoherenceTable(Result):
         named = ", ".join(one.name for one in above[:_NAMED])
         more = f" and {len(above) - _NAMED} more" if len(above) > _NAMED else ""
         unsure = [one.name for one in tested if one.verdict == _UNSURE]
-        doubt = f" {len(unsure)} more are above chance, but the intervals of their scores hold 0." if unsure else ""
+        doubt = f" {len(unsure)} more are above chance, but the intervals of their scores contain 0." if unsure else ""
         return (
             f"{len(above)} of {len(tested)} groups move together, above chance at {tested[0].alpha:g} corrected for "
             f"their number{f': {named}{more}' if above else ''}.{doubt}"

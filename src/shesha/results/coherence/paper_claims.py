@@ -42,7 +42,7 @@ def _table(result: CoherenceTable) -> str:
         "more groups",
     )
     unsure = sum(one.unbiased_ci_low <= 0 for one in above)
-    doubt = f"; the intervals of {unsure} of these hold 0" if unsure else ""
+    doubt = f"; the intervals of {unsure} of these contain 0" if unsure else ""
     which = "" if above or not told else "closest: "
     alpha = tested[0].alpha if tested else 0.05
     return (

@@ -79,9 +79,9 @@ def _session_drift(result: SessionDrift) -> str:
         )
         clauses.append(f"{pair.first} and {pair.second} ({pair.n_shared:,} shared neurons): {parts}")
     return (
-        f"Agreement between halves of the trials of {len(result.sessions)} sessions, beside that within sessions: "
-        f"{say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for the "
-        "geometry, of conditions), p that the sessions agree, not corrected for the number of pairs"
+        f"Agreement between halves of the trials of {len(result.sessions)} sessions, compared with that within sessions"
+        f": {say.join_clauses(clauses, 'more pairs')}; {result.n_permutations:,} random matchings of neurons (for "
+        "the geometry, of conditions), p that the sessions agree, not corrected for the number of pairs"
     )
 
 

@@ -85,7 +85,7 @@ class WithinClasses(Result):
         if mixed:
             some = f"by some measures only within {_join(mixed)}"
             told = f"{told}; above chance {some}" if told else f"shares the geometry above chance {some}"
-        return f"{self.second}, beside {self.first}, {told}."
+        return f"{self.second}, compared with {self.first}, {told}."
 
     def is_above(self, measure: str, name: str) -> bool:
         """Whether a measure is above chance within a class, corrected over the classes.
@@ -170,7 +170,7 @@ def _join(names: Sequence[str]) -> str:
 def _no_measure(measures: Sequence[str]) -> str:
     if len(measures) == 1:
         return f"not above chance by {measures[0]}"
-    return f"above chance by none of {len(measures)} measures"
+    return f"not above chance by any of {len(measures)} measures"
 
 
 def _every_measure(measures: Sequence[str]) -> str:

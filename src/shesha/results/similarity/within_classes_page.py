@@ -29,7 +29,7 @@ def within_classes_page(result: WithinClasses) -> Page:
     """Return the page of two representations."""
     tables = [measure_table(result, name) for name in result.measures]
     return Page(
-        title=f"{result.second} beside {result.first}, within {len(result.classes)} classes",
+        title=f"{result.second} compared with {result.first}, within {len(result.classes)} classes",
         question=f"Within which classes does {result.second} keep the geometry that {result.first} has?",
         answer=(result.headline,),
         numbers=tuple(tables[:1]),
@@ -40,7 +40,7 @@ def within_classes_page(result: WithinClasses) -> Page:
                 for name in result.measures
             ),
             *(Section(one.title, (one,)) for one in tables[1:]),
-            Section("What the measures look at", _explanations(result)),
+            Section("What the measures respond to", _explanations(result)),
             Section("What the columns mean", (Text(WITHIN_NOTE),)),
         ),
         ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
@@ -51,7 +51,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
     """Return the page of several representations beside one reference."""
     tables = [several_table(result, name) for name in result.measures]
     return Page(
-        title=f"{len(result.comparisons)} representations beside {result.reference}, within classes",
+        title=f"{len(result.comparisons)} representations compared with {result.reference}, within classes",
         question=f"Within which classes does each keep the geometry that {result.reference} has?",
         answer=tuple(one.headline for one in result),
         numbers=(*tables[:1], *(Text(f"{one.title}.") for one in tables[:1])),
@@ -67,7 +67,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for one in result
                 for table in (measure_table(one, name) for name in result.measures)
             ),
-            Section("What the measures look at", _explanations(result.comparisons[0])),
+            Section("What the measures respond to", _explanations(result.comparisons[0])),
             Section("What the columns mean", (Text(WITHIN_NOTE),)),
         ),
         ran=run_details(result),

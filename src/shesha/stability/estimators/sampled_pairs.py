@@ -20,9 +20,12 @@ from shesha.views.sampled_halves import FEWEST_PAIRS
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: a number, all pairs, or enough for a small error."""
 DEFAULT_PAIRS = 1_000_000
-"""Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows."""
+"""Default number of sampled pairs, which gives an error of at most 0.002 for any number of rows.
+
+A memory budget below 137 MiB allows fewer.
+"""
 _ALL = 2**31 - 1
-_BYTES = 96
+_BYTES = 144
 """Rows, distances, ranks and influence of a sampled pair, and the copies in which pairs are sorted."""
 _SPARSE = 0.5
 """Share of all pairs up to which a default number of pairs is drawn independently, with possible repeats."""
@@ -46,11 +49,11 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
     Where these were too few for a rank correlation, partitions share them.
     """
     if asked is None and _SPARSE * n_pairs(n) >= DEFAULT_PAIRS:
-        size = max(FEWEST_PAIRS, -(-DEFAULT_PAIRS // n_draws))
+        size = max(FEWEST_PAIRS, -(-_default_pairs() // n_draws))
         return Sample(
             lambda count: [partial(sampled_feature_halves.draw_pairs, n, size, one) for one in rng.spawn(count)], 0, 0.0
         )
-    total = min(DEFAULT_PAIRS if asked is None else asked, n_pairs(n))
+    total = min(_default_pairs() if asked is None else asked, n_pairs(n))
     if asked is not None:
         memory.require(_BYTES * total, f"{total:,} pairs of rows", "request fewer pairs, or leave out pairs=")
     i, j = sampled_feature_halves.distinct_pairs(n, total, rng)
@@ -64,6 +67,10 @@ def plan_sample(n: int, asked: int | None, n_draws: int, rng: np.random.Generato
         return [partial(sets.__getitem__, at % n_sets) for at in range(taken - count, taken)]
 
     return Sample(draw_pairs, total, -(-total // n_sets) / n_pairs(n))
+
+
+def _default_pairs() -> int:
+    return min(DEFAULT_PAIRS, memory.memory_budget() // _BYTES)
 
 
 def check_pairs(pairs: PairCount, name: str = "pairs") -> int | None:

@@ -24,6 +24,8 @@ NULL_PAIRS = 100_000
 NULL_ROWS = 4096
 """Maximum number of matched rows; with fewer rows, the null is wider, never narrower."""
 
+_BLOCKS = 1 << 23
+"""Bytes of the blocks of rows that a thread gathers, and of their products."""
 _STRATA = 32
 """Strata are chosen as a whole if at least this many fit among the matched rows."""
 
@@ -67,7 +69,7 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     out = np.empty(len(orders))
     # Matchings take turns through the partitions, so that the null is that of a typical one.
     # A thread holds both halves of the rows, and as much while it makes them.
-    at_once = max(1, int((memory.memory_budget() - rows.nbytes) // (2 * rows.nbytes + 1)))
+    at_once = max(1, int((memory.memory_budget() - rows.nbytes) // (2 * rows.nbytes + _BLOCKS)))
     turns = parallel(score, range(n_turns), at_once=at_once)
     for turn, scores in enumerate(track(turns, n_turns, "matchings")):
         out[turn::n_turns] = scores

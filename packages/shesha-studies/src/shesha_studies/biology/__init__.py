@@ -1,1 +1,1 @@
-"""Cells and neurons: perturbation screens and recordings, beside chance of the same sizes and orders."""
+"""Cells and neurons: perturbation screens and recordings, with chance of the same sizes and orders."""

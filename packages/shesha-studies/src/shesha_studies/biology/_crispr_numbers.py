@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PAPER = "Geometric Stability"
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
-AT_HAND = "not at hand: only Papalexi 2021 is (its cells with 299 of the genes)"
+AT_HAND = "not available: only Papalexi 2021 is (its cells with 299 of the genes)"
 _MISSING = {
     "Norman 2019": f"the screen of Norman et al. 2019 is {AT_HAND}",
     "Adamson 2016": f"the screen of Adamson et al. 2016 is {AT_HAND}",
@@ -33,7 +33,7 @@ _CONTRADICTED = {
     "perturbations": "appendix 12 counts 422",
     "rho(magnitude, stability | SNR)": "Table 64 has -0.258",
     "p of it": "Table 64 has 8e-8 for a correlation of the other sign",
-    "beta of magnitude (interval as printed)": "its ends do not hold the value; Table 65 has [0.116, 0.131]",
+    "beta of magnitude (interval as printed)": "its limits do not contain the value; Table 65 has [0.116, 0.131]",
     "pooled rho after z-scores": "Table 66 has 0.913 [0.884, 0.936]",
     "lower end of the interval of rho": "Table 62 has 0.407",
     "rho of all": "Table 62 has 0.953 and 0.746",
@@ -41,28 +41,6 @@ _CONTRADICTED = {
     "rho within single-gene perturbations": "Table 71 has 0.94 for Dixit",
 }
 """Where the text contradicts itself."""
-NORMALISATION = (
-    "299 genes and counts scaled to their median total; scaled to 10,000 the same cells have a mean magnitude of 2.00 "
-    "(SD 1.77, 0.50 to 6.81) and stabilities up to 0.37: the normalisation sets these numbers"
-)
-_WHY = {
-    "partial": "magnitude and SNR rank these 25 targets exactly alike, so nothing is left to correlate",
-    "partial_p": "magnitude and SNR rank these 25 targets exactly alike, so nothing is left to correlate",
-    "rho_spread": "the spread hangs on genes and normalisation: 0.60, 0.30 and 0.51 after three of them, no gene of "
-    "the other ones at hand",
-    "rho_spread_p": "the spread hangs on genes and normalisation, see its correlation",
-    "rho_n": "the same cells of other genes: -0.21, -0.22 and -0.25 after three normalisations",
-    "rho_n_p": "of the correlation -0.21 (published -0.17)",
-    "n_control_guides": "the file names nine guides among these 2,386 cells; the text says six, and NTg1 to NTg7",
-    "null_magnitude": "the text gives neither effects nor numbers of cells: four choices give -0.56 to 0.79",
-    "null_partial": "the text gives neither effects nor numbers of cells: SNR ranks coherence at 0.999 or above and "
-    "leaves -0.03 to 0.00 under all four choices",
-}
-
-
-_TARGETS = 25
-_ADMISSIBLE = {"null_magnitude": (-0.56, 0.79)}
-"""What four choices of effects and numbers of cells give, neither of which the text says."""
 
 
 class Found:
@@ -118,9 +96,48 @@ def numbers(found: Found) -> Mapping[str, float]:
     return known | {"null_n": 2000.0, "partial": float("nan"), "partial_p": float("nan")}
 
 
+def _reasons(found: Found) -> dict[str, str]:
+    """Why ours differ, by key; "" is the reason of all others. Numbers are those of other readings of the recipe."""
+    reading, null = found.build("reading"), found.build("null model", data=GAUSSIAN)
+    at = {name: found.get(name, "reading", "10,000 counts") for name in OF_READING}
+    spread, n = (", ".join(f"{one:.2f}" for one in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
+    normalisation = (
+        "We have 299 genes and scale counts to their median total. Scaled to 10,000, the same cells have a mean "
+        f"magnitude of {at['magnitude_mean']:.2f} (SD {at['magnitude_sd']:.2f}, {at['magnitude_low']:.2f} to "
+        f"{at['magnitude_high']:.2f}) and stabilities up to {at['coherence_high']:.2f}, so the normalisation sets "
+        "these numbers."
+    )
+    targets = len(found.build("group"))
+    ranks = f"Magnitude and SNR rank these {targets} targets in the same order, so nothing is left to correlate."
+    guides, controls = (found.get(name, "counts", "cells") for name in ("n_guides", "n_controls"))
+    made = {
+        "": normalisation,
+        **{"partial": ranks, "partial_p": ranks},
+        "rho_spread": f"The spread depends on genes and normalisation: three normalisations give {spread}. We "
+        "do not have the other genes.",
+        "rho_spread_p": "The spread depends on genes and normalisation; see its correlation.",
+        "rho_n": f"The same cells with other genes; three normalisations give {n}.",
+        "rho_n_p": "This p-value belongs to the correlation of "
+        f"{found.get('rho', 'confound', 'coherence and n'):.2f} (published -0.17).",
+        "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says six, "
+        "and NTg1 to NTg7.",
+    }
+    if len(null):
+        open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
+        made["null_magnitude"] = f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}."
+        made["null_partial"] = (
+            f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
+            f"at {null.snr_rho.min():.4f} or above."
+        )
+    return made
+
+
+OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
+
+
 def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
     """Go through every line of the tables and the text."""
-    ours = numbers(found)
+    ours, reasons = numbers(found), _reasons(found)
     for line in cast(Any, published.itertuples(index=False)):
         what = f"{line.data}: {line.what}"
         key = "" if line.key != line.key else str(line.key)
@@ -132,11 +149,11 @@ def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
         elif key.startswith("partial"):
             reason = found.build("given").reason if found.has("given") else None
             verdict = NOT_RUN if reason is None else DIFFERS
-            yield Check(line.where, what, line.published, "not estimable", verdict, _WHY[key])
+            yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.endswith("_p"):
-            yield _p_value(line.where, what, str(line.published), ours[key], _WHY.get(key, NORMALISATION))
+            yield _p_value(line.where, what, str(line.published), ours[key], reasons.get(key, reasons[""]))
         else:
-            yield _number(line, what, key, ours[key])
+            yield _number(line, what, ours[key], reasons.get(key, reasons[""]), found)
 
 
 def _contradicts(line: Any, name: str) -> bool:
@@ -149,15 +166,17 @@ def _interval_text(line: Any) -> str:
     return str(line.published) if line.low != line.low else f"{line.published} [{line.low}, {line.high}]"
 
 
-def _number(line: Any, what: str, key: str, ours: float) -> Check:
-    text = str(line.published)
+def _number(line: Any, what: str, ours: float, why: str, found: Found) -> Check:
+    key, text = str(line.key), str(line.published)
     decimals = len(text.partition(".")[2]) if "." in text else 0
     theirs = tolerance.interval_error(float(line.low), float(line.high))
     if key.startswith("null"):
         theirs, decimals = 0.0, min(decimals, 2)
-    # 25 targets: the sampling error of a correlation over so many is that of either number.
-    error = tolerance.correlation_error(ours, _TARGETS) if key.startswith("rho_") else 0.0
-    why, admissible = _WHY.get(key, NORMALISATION), _ADMISSIBLE.get(key)
+    # Both numbers have the sampling error of a correlation over the targets.
+    error = tolerance.correlation_error(ours, len(found.build("group"))) if key.startswith("rho_") else 0.0
+    null = found.build("null model", data=GAUSSIAN)
+    wanted = key == "null_magnitude" and len(null) > 0
+    admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
     return judged(
         line.where,
         what,
@@ -174,7 +193,7 @@ def _number(line: Any, what: str, key: str, ours: float) -> Check:
 def _p_value(where: str, what: str, published: str, ours: float, why: str) -> Check:
     """A p-value agrees if it is as small as was said, or within a factor of three."""
     if ours != ours:
-        return Check(where, what, published, None, NOT_RUN, "the cell is not in the rows at hand")
+        return Check(where, what, published, None, NOT_RUN, "these rows do not contain the cell")
     same = tolerance.p_values_agree(published, ours)
     if same is None:
         return Check(where, what, published, f"{ours:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)

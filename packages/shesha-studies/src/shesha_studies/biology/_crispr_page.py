@@ -10,7 +10,7 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against, apart
-from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, STIMULATION, Found, published_checks
+from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,12 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     found = Found(rows)
     printed, worded = apart(published)
     checks = (*published_checks(found, printed), *against(worded, {}))
-    picture = Picture("crispr", _draw(found), "Scores by group size; magnitude and score; correlations beside fakes")
-    return Page("", tuple(_tables(found)), (picture,), _NOTES, checks)
+    picture = Picture(
+        "crispr",
+        _draw(found),
+        "Scores by group size; magnitude against score; correlations of targets and of control groups",
+    )
+    return Page("", tuple(_tables(found)), (picture,), _notes(found), checks)
 
 
 def _tables(found: Found) -> Any:
@@ -43,10 +47,10 @@ def _tables(found: Found) -> Any:
         _rename(kinds[[*own, "magnitude"]], "type"),
     )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Control cells that pose as a target, by their number", _rename(found.build("size")[sizes], "cells")
+    yield "Groups of control cells, by their number of cells", _rename(found.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
         ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
-        ("Magnitude and score, given something else", "given", "papalexi2021", _BESIDE),
+        ("Magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
         ("The same over both data sets", "given", BOTH, _BESIDE),
         ("Score and a confound", "confound", "papalexi2021", _BESIDE),
         ("Score and a confound over both data sets", "confound", BOTH, _BESIDE),
@@ -56,7 +60,7 @@ def _tables(found: Found) -> Any:
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three ways to take shifts", _rename(found.build("method")[_LINKS], "method")
+    yield "Magnitude and score by three methods", _rename(found.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
         if found.has(part, data):
             yield title, _rename(found.build(part, data)[columns], "setting")
@@ -90,7 +94,7 @@ def _sizes(ax: Any, found: Found) -> None:
     ax.plot(n, sizes.unbiased, "s-", color=PALETTE[1], label="pairwise")
     logarithmic(ax, n)
     ax.axhline(0, color="0.7", linewidth=0.8)
-    ax.set(xlabel="control cells posing as a target", ylabel="score", title="No effect at all")
+    ax.set(xlabel="control cells in a group", ylabel="score", title="No effect at all")
     ax.legend(frameon=False, fontsize="small")
 
 
@@ -129,17 +133,25 @@ def _methods(ax: Any, found: Found) -> None:
     ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper center")
 
 
-_NOTES = (
-    "Fakes are groups of control cells of the sizes of the real ones, held against the controls that are left; 999 of "
-    "each (99 with nearest neighbours) and 400 tables of them. In Kang's types, which have as many stimulated cells as "
-    "controls, stimulation is shuffled within the type.",
-    "*unbiased* is the mean cosine of pairs of shifts: 0 without an effect, at any number of cells.",
-    "The size of the numbers in Table 61 is that of the normalisation: counts scaled to 10,000 give the published "
-    "magnitudes nearly (2.0 +- 1.8, 0.5 to 6.8) from 299 genes.",
-    "The text contradicts itself: 422 and 811 perturbations; a pooled partial correlation of -0.258 and 0.374; "
-    "Norman's correlation of 0.953, 0.963 and 0.945; intervals that do not hold their value.",
-    "Seven types of cells cannot tell a correlation from chance: 0.89, where shuffled stimulation has 0.63 "
-    "[0.04, 0.96] by the mean cosine. All seven answer to interferon far beyond chance.",
-    "Cells of a guide are no replicates: with guides as the unit the pairwise score of eight targets stays above 0 "
-    "(the four of the interferon pathway, SMAD4, STAT2, NFKBIA, UBE2L6), where 17 are above chance cell by cell.",
-)
+def _notes(found: Found) -> tuple[str, ...]:
+    ours = {name: found.get(name, "reading", "10,000 counts") for name in OF_READING}
+    groups, kinds = found.build("group"), found.build("group", STIMULATION)
+    alone = groups[groups.guides_low > 0]
+    return (
+        "Fakes are groups of control cells of the sizes of the real ones, compared with the remaining controls: 999 of "
+        "each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells as "
+        "controls, so stimulation is shuffled within the type.",
+        "*unbiased* is the mean cosine of pairs of shifts. It is 0 without an effect, for any number of cells.",
+        "The normalisation sets the numbers of Table 61. Counts scaled to 10,000 give nearly the published magnitudes "
+        f"({ours['magnitude_mean']:.1f} +- {ours['magnitude_sd']:.1f}, {ours['magnitude_low']:.1f} to "
+        f"{ours['magnitude_high']:.1f}) from 299 genes.",
+        "The text contradicts itself: 422 and 811 perturbations; a pooled partial correlation of -0.258 and 0.374; "
+        "Norman's correlation of 0.953, 0.963 and 0.945; intervals that do not contain their value.",
+        f"{len(kinds)} types of cells cannot distinguish a correlation from chance: the mean cosine has "
+        f"{found.text('method', 'standard', 'coherence_', data=STIMULATION)}, and with shuffled stimulation "
+        f"{found.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)}. "
+        f"{int((kinds.p_adj <= 0.05).sum())} of the types answer to interferon beyond chance.",
+        "Cells of one guide are not replicates. With guides as the unit the pairwise score of "
+        f"{len(alone)} targets stays above 0 ({', '.join(sorted(alone.index))}). Cell by cell, "
+        f"{int((groups.p_adj <= 0.05).sum())} targets are above chance.",
+    )

@@ -1,4 +1,4 @@
-"""Parts of the study of perturbations: every number beside groups in which nothing moved."""
+"""Parts of the study of perturbations: every number compared with groups in which nothing moved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NULL_MODELS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _group(data: str, setting: str) -> Row:
-    """One target or type: its scores beside chance."""
+    """One target or type: its scores with chance."""
     table = screens.targets() if data == SCREEN else screens.types()
     frame = table.to_frame()
     if data == STIMULATION:
@@ -98,7 +98,7 @@ def _fewer_cells(data: str, setting: str) -> Row:
 
 
 def _method(data: str, setting: str) -> Row:
-    """Correlation of magnitude with both scores by one way to take shifts, beside tables of fakes."""
+    """Correlation of magnitude with both scores by one way to take shifts, compared with tables of fakes."""
     from shesha.bio.analysis import correlation
 
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
@@ -118,7 +118,7 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
 
 
 def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
-    """A rank correlation with its interval, beside the same of fakes."""
+    """A rank correlation with its interval, compared with the same of fakes."""
     from shesha.bio.analysis import compare_with_null_tables, correlation
 
     table, fakes = _tables(data)
@@ -206,7 +206,7 @@ def _influence_range(data: str, setting: str) -> Row:
 
 
 def _quartiles(data: str, setting: str) -> Row:
-    """Most and least discordant quarter of the targets, beside those of fakes."""
+    """Most and least discordant quarter of the targets, compared with those of fakes."""
     from shesha.bio.analysis import discordance_quartiles, discordances
 
     def ratios(one: pd.DataFrame) -> tuple[float, float, float]:
@@ -228,7 +228,7 @@ def _quartiles(data: str, setting: str) -> Row:
 
 
 def _mixed_model_row(data: str, setting: str) -> Row:
-    """Slopes of magnitude, size and spread, beside their mean in fakes."""
+    """Slopes of magnitude, size and spread, compared with their mean in fakes."""
     from shesha.bio.analysis import mixed_model
 
     score, _, how = setting.partition(", ")
@@ -245,7 +245,7 @@ def _mixed_model_row(data: str, setting: str) -> Row:
 
 
 def _pool_row(data: str, setting: str) -> Row:
-    """Both data sets in one correlation, raw or on one scale, beside fakes."""
+    """Both data sets in one correlation, raw or on one scale, compared with fakes."""
     from shesha.bio.analysis import pooled_correlations
 
     score, _, scaled = setting.partition(", ")

@@ -1,4 +1,4 @@
-"""Facts of the study on recordings, beside chance, equal numbers and whole sessions."""
+"""Facts of the study on recordings, with chance, equal numbers and whole sessions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _correlations(rows: pd.DataFrame) -> dict[str, Fact]:
 
 
 def _orders(rows: pd.DataFrame, published: pd.DataFrame) -> dict[str, Fact]:
-    """Of the regions, beside the published order and each other."""
+    """Of the regions, compared with the published order and each other."""
     n = rows.region.nunique()
     made = {
         f"order_{name}": rank_correlation(order_of_regions(rows, published, name), n)

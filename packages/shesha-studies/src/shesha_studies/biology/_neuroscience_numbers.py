@@ -1,4 +1,4 @@
-"""Numbers of the recordings and the published ones beside them."""
+"""Numbers of the recordings and the published ones compared with them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 PAPER = "Geometric Stability"
 SIZES = ("n_neurons", "n_trials", "rate")
-_HAND = "18 of 39 sessions, four mice, are at hand (the paper: 26 sessions)"
-_WINDOW = "400 ms after the stimulus (the paper: 500)"
+_HAND = "We have {sessions:.0f} of 39 sessions, of four mice (the paper: 26 sessions)."
+_WINDOW = "Spikes are those of 400 ms after the stimulus (the paper: 500)."
 _WHY = {
     "n_sessions": _HAND,
     "n_lines": _HAND,
     "n_areas": _HAND,
     "n": _HAND,
-    "n_conditions": "the pairs of contrasts are 16; the paper says nine without saying which. With nine (no, weak, "
-    "full), stability was 0.52 and chance 0.48",
-    "change": f"{_HAND}; accuracy hangs on the mouse",
-    "accuracy": f"{_HAND}; accuracy hangs on the mouse",
-    "shesha": f"{_HAND}, {_WINDOW}; the order of regions hangs on numbers of neurons and trials, see the controls",
-    "drift": f"{_HAND}, {_WINDOW}; intervals of the regions overlap",
-    "wuc": "the published WUC is not defined beyond its name and a shrinkage of 0.1: ours multiplies no trial with "
-    "itself and has Ledoit and Wolf's shrinkage; another reading, odd and even trials after whitening with 0.1, "
-    "gives {whitened:.2f}",
-    "coupling": f"{_HAND}, {_WINDOW}",
+    "n_conditions": "There are {conditions:.0f} pairs of contrasts. The paper says nine and does not say which. With "
+    "nine (no, weak and full contrast) stability is {nine:.2f} and chance {nine_chance:.2f}.",
+    "change": f"{_HAND} Accuracy depends on the mouse.",
+    "accuracy": f"{_HAND} Accuracy depends on the mouse.",
+    "shesha": f"{_HAND} {_WINDOW} The order of regions depends on the numbers of neurons and trials; see the controls.",
+    "drift": f"{_HAND} {_WINDOW} The intervals of the regions overlap.",
+    "wuc": "The paper names WUC and a shrinkage of 0.1 without a definition. Ours multiplies no trial with itself and "
+    "uses the shrinkage of Ledoit and Wolf. Another reading, odd and even trials after whitening with 0.1, gives "
+    "{whitened:.2f}.",
+    "coupling": f"{_HAND} {_WINDOW}",
     "z": _HAND,
     "early_middle": _HAND,
     "middle_late": _HAND,
-    "thirds": f"{_HAND}; the text gives the difference both signs",
+    "thirds": f"{_HAND} The text gives the difference both signs.",
 }
 
 
@@ -135,21 +135,23 @@ def _regions(rows: pd.DataFrame) -> dict[str, Number]:
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
     """Go through every line of the tables and the text."""
     ours = numbers(rows)
+    read = {name: float(rows[name].mean()) for name in ("whitened", "nine", "nine_chance")}
+    read |= {"conditions": float(rows.n_conditions.median()), "sessions": float(rows.session.nunique())}
     for line in cast(Any, published.itertuples(index=False)):
         if line.key != line.key:
-            yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND)
+            yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND.format(**read))
             continue
         own = ours.get(line.key, Number(float("nan")))
         if line.key.startswith(("n_", "n ")) and line.key != "n_conditions":
-            yield Check(line.where, line.what, line.published, own.value, UNREACHABLE, _HAND)
+            yield Check(line.where, line.what, line.published, own.value, UNREACHABLE, _HAND.format(**read))
             continue
         text = f"{line.published:g}"
         decimals = len(text.partition(".")[2])
         error = tolerance.interval_error(line.low, line.high)
         if line.key.endswith("_p"):
-            yield _p_value(line, own.value)
+            yield _p_value(line, own.value, _why(line.key).format(**read))
         else:
-            why = _why(line.key).format(whitened=rows.whitened.mean())
+            why = _why(line.key).format(**read)
             yield judged(
                 line.where,
                 line.what,
@@ -166,16 +168,16 @@ def _why(key: str) -> str:
     return _WHY.get(key) or _WHY.get(key.partition(" ")[0]) or _WHY.get(key.partition("_")[0], _HAND)
 
 
-def _p_value(line: Any, ours: float) -> Check:
+def _p_value(line: Any, ours: float, reason: str) -> Check:
     """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
     if ours != ours:
-        return judged(line.where, line.what, line.published, None, why=_HAND)
+        return judged(line.where, line.what, line.published, None, why=reason)
     near = tolerance.p_values_agree(f"{line.published:g}", ours)
     if near is None:
         return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, tolerance.UNDECIDED)
     same = near or max(ours, line.published) <= 0.05
     agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
-    why = agrees if same else f"{_why(line.key)}; areas taken as independent, as the paper does"
+    why = agrees if same else f"{reason} Areas are taken as independent, as in the paper."
     return Check(line.where, line.what, line.published, ours, AGREES if same else DIFFERS, why)
 
 

@@ -36,7 +36,9 @@ def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     lines, worded = apart(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
-    shows = "Regions: odd and even trials, equal trials, and halves of the session, beside chance and the paper"
+    shows = (
+        "Regions: odd and even trials, equal trials, and halves of the session, with chance and the published values"
+    )
     picture = Picture("neuroscience", _draw(rows, printed), shows)
     return Page("", tuple(_tables(rows)), (picture,), _notes(rows), checks)
 
@@ -136,16 +138,15 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
 def _notes(rows: pd.DataFrame) -> tuple[str, ...]:
     share = (1 - rows.shifted_chance.mean()) / (1 - rows["drift"].mean())
     return (
-        "18 of the 39 sessions, of four mice; spikes in the 400 ms after the stimulus (the paper: 26 sessions, 500 "
-        "ms); "
-        "areas of 10 neurons or more. Intervals are over sessions; the paper's are over areas, as if those of a "
-        "session were independent.",
-        "Conditions are the 16 pairs of contrasts. A pair shown rarely has a noisy mean, far from all others in both "
-        "halves: chance is not 0 until numbers of trials are equal. `odd-even` tells slow drift and unequal numbers "
-        "apart.",
-        f"Halves of a session that is cut elsewhere have a cosine of {rows.shifted_chance.mean():.3f}: {share:.0%} of "
-        "the drop from 1 is there wherever one cuts.",
-        "Areas beyond chance are counted at 5 %, uncorrected: one in twenty is chance.",
+        f"The data are {rows.session.nunique()} of 39 sessions, of four mice (the paper: 26 sessions), with spikes of "
+        "400 ms after the stimulus (the paper: 500 ms) and areas of at least 10 neurons. Intervals are over sessions. "
+        "The paper's are over areas, as if areas of one session were independent.",
+        f"Conditions are the {rows.n_conditions.median():.0f} pairs of contrasts. The mean of a rare pair is noisy and "
+        "far from all others in both halves, so chance is 0 only with equal numbers of trials. The study `odd-even` "
+        "separates slow drift from unequal numbers.",
+        f"Halves of a session with other cutting points have a cosine of {rows.shifted_chance.mean():.3f}. This is "
+        f"{share:.0%} of the drop from 1.",
+        "Areas beyond chance are counted at 5 % without correction, so one in twenty is expected by chance.",
         "The text contradicts itself: 228 and 229 areas, 68 and 42 areas of the brain, a difference of thirds of 0.001 "
         "and -0.001, a correlation with the change of accuracy of -0.05 (areas) and -0.079 (sessions).",
     )

@@ -25,11 +25,11 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Return the page of all rows."""
     recorded, wave, still = split_data(rows)
-    shows = "False positives under slow drift; scores of untuned neurons; recorded areas beside two kinds of chance"
+    shows = "False positives under slow drift; scores of untuned neurons; recorded areas with two kinds of chance"
     picture = Picture("odd_even", _draw(recorded, wave, still), shows)
     tables = (
         ("Recorded areas, by how trials are halved", _recording_table(recorded)),
-        ("Untuned neurons on a slow wave: share called stable at 5 %", _rates(wave)),
+        ("Untuned neurons on a slow wave: share significant at 5 %", _rates(wave)),
         ("Untuned neurons and numbers of trials: mean scores", _numbers(still)),
     )
     checks = against(published, {})
@@ -105,7 +105,7 @@ def _draw(recorded: pd.DataFrame, wave: pd.DataFrame, still: pd.DataFrame) -> An
         left.bar(at + 0.38 * shift - 0.19, rates, width=0.36, color=PALETTE[shift], label=name)
     left.axhline(0.05, color="0.4", linewidth=0.8, linestyle="--")
     left.set_xticks(at, splits, rotation=25, ha="right")
-    left.set(ylabel="share called stable at 5 %", title="Untuned neurons on a slow wave")
+    left.set(ylabel="share significant at 5 %", title="Untuned neurons on a slow wave")
     left.legend(frameon=False, fontsize="small", title="null", title_fontsize="small")
     _draw_untuned(middle, still)
     _areas(right, recorded)
@@ -144,14 +144,14 @@ def _areas(ax: Any, rows: pd.DataFrame) -> None:
 
 
 _NOTES = (
-    "The wave: eight neurons that follow a slow wave and no condition, 96 trials in 16 blocks of six of one condition. "
-    "Shuffling takes the repeats apart and calls the wave a geometry; circular shifts keep repeats and wave.",
-    "The numbers: Poisson counts of 28 neurons that know no condition, 254 trials of 16 conditions, shown equally "
-    "often "
-    "or as often as in one session (7 to 71 times).",
-    "Areas above chance are counted at 5 % (39 orders), uncorrected: one in twenty is chance. Contrasts hardly "
-    "repeat in "
-    "these sessions, so that shuffles and shifts count nearly the same areas there.",
-    "Whoever compares stabilities of trials should say `trials_per_half=`, name the null, and give all areas as many "
-    "neurons.",
+    "The wave: eight neurons follow a slow wave and no condition, in 96 trials of 16 blocks of six of one "
+    "condition. Shuffling separates the repeats and makes the wave look like a geometry. Circular shifts "
+    "keep repeats and wave.",
+    "The numbers: Poisson counts of 28 neurons that do not depend on the condition, in 254 trials of 16 "
+    "conditions, shown equally often or as often as in one session (7 to 71 times).",
+    "Areas above chance are counted at 5 % (39 permutations) without correction, so one in twenty is "
+    "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and shifts count nearly "
+    "the same areas there.",
+    "To compare stabilities of trials, pass `trials_per_half=`, name the null, and give all areas the "
+    "same number of neurons.",
 )

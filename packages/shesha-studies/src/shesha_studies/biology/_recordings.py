@@ -38,7 +38,7 @@ AREAS: Mapping[str, str] = {
     "Lederberg 17": "LD MEA RT VPL VPM",
     "Lederberg 18": "ACB CA3 CP LGd OT SI SNr TH ZI",
 }
-"""Areas with 10 neurons at least, without those that belong to no area (root), of the sessions at hand."""
+"""Areas with 10 neurons at least, without those that belong to no area (root), of the sessions available."""
 FOLDER, _DEPOSIT = "steinmetz2019", "the original deposit is figshare 9598406"
 CELLS = [{"session": session, "area": area} for session, areas in AREAS.items() for area in areas.split()]
 EACH = 4

@@ -44,7 +44,7 @@ def papalexi() -> anndata.AnnData:
 
 
 READINGS = ("median counts", "10,000 counts", "genes of unit variance")
-"""Ways to normalise: that of the data at hand, the usual one, and with genes scaled afterwards."""
+"""Ways to normalise: that of the data available, the usual one, and with genes scaled afterwards."""
 
 
 @cache
@@ -77,7 +77,7 @@ def kang() -> anndata.AnnData:
 
 @cache
 def targets(method: str = "standard", n_draws: int = 999) -> Any:
-    """Return the coherence of every target beside its chance, with guides as the unit or not, as a CoherenceTable."""
+    """Return the coherence of every target with its chance, with guides as the unit or not, as a CoherenceTable."""
     from shesha import bio
 
     return bio.coherence_table(papalexi(), "target", control=CONTROL, method=method, n_draws=n_draws)  # type: ignore[arg-type]

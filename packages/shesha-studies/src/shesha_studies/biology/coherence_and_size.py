@@ -70,9 +70,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="small", title="effect")
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
-        f"Without an effect, magnitude and coherence correlate at {fake:.2f} or more over groups of these sizes: most "
-        "of the published correlation of 0.99 needs no biology. The study `crispr` has the same on real cells.",
-        "`closed_form` is what isotropic noise gives, from the mean of a correlation of Gaussian pairs.",
+        f"Without an effect, magnitude and coherence correlate by at least {fake:.2f} over groups of these sizes, so "
+        "most of the published correlation of 0.99 needs no biology. The study `crispr` shows the same for real cells.",
+        ("`closed_form` is the expected value for isotropic noise, from the mean of a correlation of Gaussian pairs."),
     )
     checks = (*_formula_checks(rows), *against(published, {}))
     picture = Picture("coherence_and_size", made, "Coherence and pairwise coherence against the size of the group")
@@ -80,7 +80,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
-    """Hold groups without an effect beside the closed form."""
+    """Hold groups without an effect compared with the closed form."""
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         own = equal[equal.n == n]

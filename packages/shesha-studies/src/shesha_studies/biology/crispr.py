@@ -69,19 +69,19 @@ def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations move cells more alike, beyond what the size of a group does to both numbers?
 
     25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without interferon-beta
-    (Kang et al. 2018, no CRISPR); every number beside the same of control cells that pose as groups of the same sizes.
+    (Kang et al. 2018, no CRISPR); every number with the same of control cells that pose as groups of the same sizes.
     """
     return PARTS[part](data, setting)
 
 
 @crispr.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put the screen beside Tables 59 to 74, and beside groups in which nothing moved."""
+    """Compare the screen compared with Tables 59 to 74, and with groups in which nothing moved."""
     assert published is not None
     return make_page(rows, published)
 
 
 @crispr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlations of the screen beside control cells that pose as its targets, and of groups without an effect."""
+    """Correlations of the screen with control cells that pose as its targets, and of groups without an effect."""
     return make_facts(Found(rows))

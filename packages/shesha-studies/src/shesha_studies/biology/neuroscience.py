@@ -39,7 +39,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
     """Do areas of the brain keep the geometry of their responses, do they drift, and does behaviour follow?
 
     Areas with 10 neurons or more of 18 sessions of four mice (Steinmetz et al. 2019): split of odd and even trials,
-    halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each beside chance.
+    halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each with chance.
     """
     own, nine = one_area(session, area), one_area(session, area, nine=True)
     line = session_line(own, scores=FOUR, n_permutations=99)
@@ -96,7 +96,7 @@ def whitened(X: Matrix, shown: Index, shrinkage: float) -> Matrix:
 
 @neuroscience.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put areas, regions and drift beside Tables 75 to 78."""
+    """Compare areas, regions and drift with Tables 75 to 78."""
     assert published is not None
     return make_page(rows, published)
 

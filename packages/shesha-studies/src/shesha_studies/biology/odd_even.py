@@ -58,7 +58,7 @@ def _grid(draws: list[str], areas: list[dict[str, str]], splits: list[str]) -> l
 def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     """How much of the agreement of odd and even trials is slow drift, and how much unequal numbers of trials?
 
-    Every area of 18 recorded sessions by eight ways to halve the trials, each beside conditions in any order and beside
+    Every area of 18 recorded sessions by eight ways to halve the trials, each with conditions in any order and beside
     conditions shifted along the session; and neurons that know no condition: those that follow a slow wave while
     conditions repeat in a row, and those that are shown conditions equally and unequally often.
     """
@@ -76,7 +76,7 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
 
 
 def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
-    """Halve trials of neurons that know nothing, beside both nulls."""
+    """Halve trials of neurons that know nothing, compared with both nulls."""
     X, shown = slow_wave(np.random.default_rng([13, seed]))
     asked = {**options, "n_splits": 6, "n_permutations": 19, "seed": seed}
     shifted, free = (trial_split(X, shown, null=null, **asked) for null in ("shift", "permute"))

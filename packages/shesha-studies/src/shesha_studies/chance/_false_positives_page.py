@@ -24,27 +24,28 @@ DESIGNS = {"-": "", "row scale": ", keep row scale"}
 TOO_FREE = ("free", "blocks", "blocks of 8", "blocks of 25", "stretches of 8", "stretches of 25")
 """Designs that do not allow for what the rows of these data have in common."""
 NOTES = (
-    "Each rate stands with the number of its runs and its exact 95 % limits, which miss a rate that is right in "
-    "one line of twenty. Lines of one kind of data share their draws in part, so that misses come together.",
-    "Bold, and orange in the picture: above the level even as one of so many lines of its table (exact binomial "
-    "test, Holm's correction at 5 %).",
-    "Measures: 19 permutations, so that the level is reached exactly; Gaussian, Student's t (3 degrees), Laplace "
-    "and two clusters whose members are independent in X and Y, with a quarter of, as many, and four times as "
-    "many features as rows. Cases count only where draws differ: with as many features as rows canonical "
-    "correlations have no value, and LinReg, GULP and EOS are at their bound in every draw. Measures that do not "
-    "look at which row is which (MagDiff, ConcDiff, UnifDiff, IMD, MMD, sliced Wasserstein, eigenspectrum "
-    "similarity, stability difference) have no such null.",
-    "Clusters of rows: eight, with offsets of their own in X and in Y. Freely permuted they are significant "
-    "although X and Y are related through the clusters alone: say so with `blocks`, `groups`, `shift` or "
-    "`within`.",
-    "Power is a rate of one strength (a shared part with the variance of the noise, rank 4; for scores and "
-    "covariates rank 3), and says nothing of weaker ones: see the study `power`.",
-    "Scores: one seed for all runs, as users have it. Rotations that favour agreement whatever the data would show "
-    "here, if the null were not made of the same ones.",
-    "Doubts: rates of 200 runs, not of p-values. Student's t, exact rank and sparse features were once called few "
-    "rows, copies and ties; a cluster of 6 % of the rows is a finding, not a scale of rows.",
-    "What would fool a reader: rows that depend on one another in an order that nothing tells. No warning finds "
-    "subjects that take turns; only the design does.",
+    "Each rate has its number of runs and its exact 95 % limits, which miss a correct rate in one line of "
+    "twenty. Lines of one kind of data share some draws, so misses occur together.",
+    "Bold, and orange in the picture: above the level after correction for the number of lines in the "
+    "table (exact binomial test, Holm's correction at 5 %).",
+    "Measures: 19 permutations, so that the level is reached exactly. The data are Gaussian, Student's t "
+    "(3 degrees), Laplace, and two clusters whose members are independent in X and Y, with a quarter of, "
+    "as many, and four times as many features as rows. Cases count only if draws differ: with as many "
+    "features as rows canonical correlations have no value, and LinReg, GULP and EOS are at their bound "
+    "in every draw. Measures that ignore the order of the rows (MagDiff, ConcDiff, UnifDiff, IMD, MMD, "
+    "sliced Wasserstein, eigenspectrum similarity, stability difference) have no such null.",
+    "Clusters of rows: eight, with separate offsets in X and in Y. With free permutations they are "
+    "significant although X and Y are related only through the clusters. Declare them with `blocks`, "
+    "`groups`, `shift` or `within`.",
+    "Power is a rate for one strength (a shared part with the variance of the noise, rank 4; for scores "
+    "and covariates rank 3). The study `power` has weaker signals.",
+    "Scores: one seed for all runs, as users have it. If the null used other rotations, rotations that "
+    "favour agreement would show here.",
+    "Doubts: rates of 200 runs, not of p-values. Earlier versions confused Student's t, exact rank and "
+    "sparse features with few rows, copies and ties. A cluster of 6 % of the rows is a finding, not a "
+    "scale of rows.",
+    "A caution: rows may depend on one another in an order that the data do not show. No warning finds "
+    "interleaved subjects; only the design does.",
 )
 
 
@@ -110,7 +111,7 @@ def _cells(table: pd.DataFrame) -> list[str]:
 
 
 def _readable(lines: pd.DataFrame, signal: pd.DataFrame) -> pd.DataFrame:
-    """False positives beside power, where it was measured."""
+    """False positives compared with power, where it was measured."""
     made = lines[BY].rename(columns={"n": "rows"})
     made["false positives"] = [
         f"**{cell}**" if above else cell for cell, above in zip(_cells(lines), lines.above, strict=True)
@@ -201,12 +202,14 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
             _by_rows(ax, table, level)
         ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
     return (
-        Picture("measures", own, "Rates of false positives of every measure with exact limits, about the level of 5 %"),
+        Picture(
+            "measures", own, "Rates of false positives of every measure with exact limits, around the level of 5 %"
+        ),
         Picture(
             "designs",
             others,
-            "Rates of scores and of designs with exact limits, the fewest rows above in each line and larger dots for "
-            "more; orange lies above the level, as one of so many",
+            "Rates of scores and of designs with exact limits, the fewest rows on top in each line and larger "
+            "dots for more; orange is above the level after correction",
         ),
     )
 

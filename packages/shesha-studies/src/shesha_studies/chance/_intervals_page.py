@@ -22,41 +22,41 @@ FEWEST = 20
 """Runs, below which a line says nothing and is left out."""
 ASKED = LEVELS[1]
 NOTES = (
-    "Each cell: percentage of runs whose interval held the mean over samples of as many rows, at 90 / 95 % "
-    "confidence, and in the second table the exact 95 % limits of the latter; bold where these lie below what was "
-    'asked. "-": the data give no value or no interval.',
-    "Similarities: `compare(..., calibrate=True)`; the value plus and minus a multiple of the standard deviation "
-    "of its values on 50 random subsets of four fifths of the rows (delete-d jackknife). Weak and strong: a "
-    "shared part of rank 4 with a quarter of, and four times, the variance of the noise; t(3): both from "
-    "Student's t; clusters: eight, at places of their own in X and in Y.",
-    "Scores of one representation: `estimate`, 100 resamples and 30 partitions (with 20,000 rows the analytic "
-    "interval of 50,000 random pairs), beside the mean over samples and partitions. A shared Gaussian part of "
-    "rank 4 and as much noise in each feature. Told: what `estimate` was given beside the rows. Random classes "
-    "are drawn with the rows, fixed ones have the same sizes in every sample; they differ, 1 to 4.",
-    "What would fool a reader: rows that depend on one another. Without `groups=`, rows of a donor count as rows "
-    "of their own, and intervals are far too narrow. Features that were not measured are not allowed for: no "
-    "interval here says what other features would give.",
+    "Each cell: percentage of runs whose interval contained the mean over samples of the same number of "
+    "rows, at 90 / 95 % confidence. The second table has the exact 95 % limits of the latter. Bold: these "
+    'limits are below the nominal level. "-": the data give no value or no interval.',
+    "Similarities: `compare(..., calibrate=True)`; the value plus and minus a multiple of the standard "
+    "deviation of its values on 50 random subsets of four fifths of the rows (delete-d jackknife). Weak "
+    "and strong: a shared part of rank 4 with a quarter of, and four times, the variance of the noise. "
+    "t(3): both parts have Student's t distribution. Clusters: eight, with separate places in X and in Y.",
+    "Scores of one representation: `estimate` with 100 resamples and 30 partitions (with 20,000 rows the "
+    "analytic interval of 50,000 random pairs), compared with the mean over samples and partitions. The "
+    "data have a shared Gaussian part of rank 4 and as much noise in each feature. Told: the options of "
+    "`estimate`. Random classes are drawn with the rows; fixed ones have the same sizes in every sample, "
+    "1 to 4.",
+    "A caution: rows may depend on one another. Without `groups=`, rows of a donor count as independent, "
+    "and intervals are far too narrow. No interval here covers features that were not measured.",
 )
 FAILING = (
     (
         "60 x 44",
         ("LinReg", "GULP", "EOS"),
-        "few more rows than features (60 x 44): four fifths of the rows fit almost perfectly, whichever they are, so "
-        "that regression spreads too little",
+        "few more rows than features (60 x 44): any four fifths of the rows fit almost perfectly, so "
+        "regression varies too little",
     ),
     (
         "t(3)",
         ("RSMDiff", "ProcDist", "eigenspectrum similarity", "LinReg"),
-        "rows far from the others (t(3)): a sample that has none cannot tell what they would do, and measures of sizes "
-        "suffer most",
+        "rows far from the others (t(3)): a sample without such rows cannot show their effect, and measures "
+        "of size suffer most",
     ),
-    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so that its spread on fewer rows is too small"),
+    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so its spread on fewer rows is too small"),
     (
         "",
         ("UnifDiff",),
-        "UnifDiff of unscaled rows of many features is that of the one nearest pair, and its mean that of the one "
-        "sample with the nearest (60 x 30: from 1e-27 to 1e-12 over 200 samples), which no interval can hold; "
-        "comparisons note such rows",
+        "UnifDiff of unscaled rows with many features depends on the single nearest pair, and its mean on the "
+        "single sample with the nearest pair (60 x 30: from 1e-27 to 1e-12 over 200 samples), which no "
+        "interval can contain; comparisons note such rows",
     ),
 )
 """Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
@@ -180,7 +180,7 @@ def _picture(lines: pd.DataFrame) -> Picture:
             ax.plot(found["at 95"][low], np.full(int(low.sum()), place), "o", markersize=5, color=PALETTE[4])
         ax.axvline(ASKED, color="0.5", linewidth=0.8, linestyle="--")
         ax.set_yticks(range(len(names)), names[::-1], fontsize=7)
-        ax.set(xlabel="share of 95 % intervals that hold the mean", xlim=(-0.03, 1.03), title=part)
+        ax.set(xlabel="share of 95 % intervals that contain the mean", xlim=(-0.03, 1.03), title=part)
     return Picture(
-        "coverage", made, "Coverage of 95 % intervals, one dot per kind of data; orange lies below 95 % beyond chance"
+        "coverage", made, "Coverage of 95 % intervals, one dot per kind of data; orange is significantly below 95 %"
     )

@@ -10,10 +10,10 @@ from shesha_studies.chance._sides import trends
 if TYPE_CHECKING:
     import pandas as pd
 
-MODELS_MISSING = "The published models' layers of WIT are not at hand"
+MODELS_MISSING = "We do not have the published models' layers of WIT"
 MISSING = {
-    "video": "VideoMAE, the language models and the PVD videos are not at hand.",
-    "bpb": "Bits per byte of the published language models are not at hand.",
+    "video": "We do not have VideoMAE, the language models and the PVD videos.",
+    "bpb": "We do not have the bits per byte of the published language models.",
     **dict.fromkeys(("significant", "most p"), f"{MODELS_MISSING}."),
 }
 ON_WIDTH = ["before, with width", "after, with width"]
@@ -29,14 +29,14 @@ def mean_trends(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_numbers(rows: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
-    """Answer numbers of the published models, which are not at hand; `measures` are the library's names."""
+    """Answer numbers of the published models, which are not available; `measures` are the library's names."""
     found = mean_trends(rows)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     return _numbers(means, measures, keys)
 
 
 def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
-    """Numbers of the published models; beside them, in the reason, those of the stand-ins."""
+    """Numbers of the published models; compared with them, in the reason, those of the stand-ins."""
     answers: Answers = {}
     names = measures["names"]
     for key in (one for one in keys if one.startswith(("table", "text"))):

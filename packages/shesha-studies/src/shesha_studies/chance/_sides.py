@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STAND_IN = (
-    "The published language, vision and video models are not at hand. Stand-ins: networks of 32 to "
-    "1,024 units, trained for two or six epochs, that see the left halves of images, beside one that "
+    "The published language, vision and video models are not available. Stand-ins: networks of 32 to "
+    "1,024 units, trained for two or six epochs, that see the left halves of images, with one that "
     "sees the right halves (the two halves are two views of one thing, as an image and its caption "
-    "are); networks of the words of sentences beside the layers of a sentence encoder."
+    "are); networks of the words of sentences with the layers of a sentence encoder."
 )
 N = 256
 """Rows of a comparison: with widths of 32 to 1,024 d / n is 0.125 to 4."""

@@ -34,7 +34,7 @@ NAMES = [f"score_{level:g}" for level in LEVELS]
     },
     quick={"data": DATA[:1], "epochs": [6], "width": WIDTHS[:5], "measure": ["CKA", "mutual kNN(k=10)"]},
     published="alpha.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words beside a sentence encoder, for the "
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
     "published language and vision models",
 )
 def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:

@@ -83,12 +83,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     notes = (
         "The estimator that corrects for columns as well as rows is our `sampled CKA` (arXiv "
         "2502.15104); it estimates the "
-        "similarity of all features from those at hand, so that with a signal it is near 1, "
+        "similarity of all features from those available, so that with a signal it is near 1, "
         "as published. Without one the "
         f"ratio of two numbers near zero has a spread of {spread.max():.1f}, or no value.",
     )
     picture = Picture(
-        "analytical_debiasing", made, "Two corrections by permutation, less the unbiased estimator; a third"
+        "analytical_debiasing", made, "Two corrections by permutation minus the unbiased estimator; a third estimator"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

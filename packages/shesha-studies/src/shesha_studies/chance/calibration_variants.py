@@ -33,12 +33,12 @@ VARIANTS = {
 SCALED = ("gated_05", "gated_10", "centred", "adjusted")
 _GATED = ("gated_05", "gated_10")
 BELOW_RANK = 3
-"""Canonical correlations are all 1 from d = n - 1 on: CCA has the first three ratios only."""
-_BY_DEFINITION = "Follows from what the method takes, one pair, which no row can decide."
+"Canonical correlations are all 1 from d = n - 1, so CCA has the first three ratios only."
+_BY_DEFINITION = "The method takes one pair, so no data can decide it."
 _MISSING = {
     "murphy2024biasedcka aggregate": _BY_DEFINITION,
     "chun2025sparsecka aggregate": _BY_DEFINITION,
-    "ours aggregate": "Decided by the study `depth`, whose rows are maxima over layers; ours here are pairs.",
+    "ours aggregate": "The study `depth` decides it; its rows are maxima over layers, and ours are pairs.",
     **dict.fromkeys(
         ("cui2022deconfounded", "diedrichsen2020wuc", "cai2019brsa", "smilde2009rv"),
         "A property of another work's method, which the library does not have.",
@@ -98,14 +98,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             logarithmic(axes[line][column], rows.ratio)
     axes[0][0].legend(frameon=False, fontsize="xx-small")
     notes = (
-        "Skewness of the null is 2 for one dominant direction and falls with the number of "
-        "directions: it is largest for "
-        "narrow data, not for high d / n.",
-        "z grows with the number of rows and with anything that makes the null narrow; it "
-        "says how surely, not how much.",
-        "Centred scores keep the scale of the raw score, whose room above chance shrinks "
-        "with the width: the same signal is "
-        "worth less the wider the data. Chance-adjusted and gated scores divide by that room.",
+        "The skewness of the null is 2 for one dominant direction and falls with the number of directions. It "
+        "is largest for narrow data, not for high d / n.",
+        "z grows with the number of rows and with anything that narrows the null. It measures certainty, not size.",
+        "Centred scores keep the scale of the raw score, and the room above chance shrinks with the width, so "
+        "the same signal scores less in wider data. Chance-adjusted and gated scores divide by that room.",
     )
     picture = Picture(
         "calibration_variants", made, "Summaries of CKA and other measures against d / n, unrelated and related"

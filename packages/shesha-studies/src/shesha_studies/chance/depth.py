@@ -99,9 +99,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, plain.layers)
         ax.legend(frameon=False, fontsize="x-small", loc="center right" if ax is axes[1] else "upper left")
     notes = (
-        "The published curve of the calibrated best pair is that of its score; the p-value "
-        "shows how wrong it is: with 16 "
-        "layers and more some pair out of hundreds is always significant on its own.",
+        "The published curve of the calibrated best pair shows its score. The p-value shows how wrong it is: "
+        "with 16 or more layers some pair out of hundreds is always significant alone.",
         "Layers of the plain cells are independent. With neighbouring layers that share 0.9 "
         "of their variance the maximum "
         "still rises, more slowly.",

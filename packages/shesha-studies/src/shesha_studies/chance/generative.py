@@ -65,13 +65,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.d)
     axes[1].legend(frameon=False, fontsize="x-small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     notes = (
-        "A wide random map keeps the distances of its inputs (Johnson and Lindenstrauss), so two of them agree with "
-        "each other, truly: what they share is the geometry of the inputs. A permutation null rightly does not take "
-        "that away; what is small for many inputs is that geometry itself, since Gaussian points in many dimensions "
-        "lie equally far from one another. To ask for agreement beyond the inputs, give them as covariates.",
-        "The paper does not print the number of inputs. Near zero is what one sees with "
-        "thousands of them and few hundred "
-        "features; nothing but the width of the maps need grow to see the rest.",
+        "A wide random map keeps the distances of its inputs (Johnson and Lindenstrauss), so two such maps "
+        "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
+        "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
+        "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
+        "The paper does not print the number of inputs. Scores are near zero for thousands of inputs and few "
+        "hundred features, and rise if only the maps become wider.",
     )
     picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))

@@ -62,7 +62,7 @@ _MODELS = _grid(MODELS, (0.0,), WIDTHS, [*_SIZES, *KERNELS[: len(BANDWIDTHS)]])
         *_grid(COPY, NOISES[1:2], (128,), [_SIZES[0], *KERNELS[:2], OWN_SCALE[1]])[:4],
     ],
     published="locality.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words beside a sentence encoder, for the "
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
     "published language and vision models",
 )
 def locality(kind: str, data: str, width: int, noise: float, lens: str, scale: str, value: float) -> dict[str, float]:
@@ -117,7 +117,7 @@ def _noisy(X: Matrix, share: float) -> Matrix:
 
 @locality.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Draw scores against neighbourhood size and bandwidth, beside a copy with noise."""
+    """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
     assert published is not None
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     keys = ["kind", "noise", "data", "lens", "scale", "value"]
@@ -129,16 +129,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     copies = table[(table.kind == COPY) & (table.lens == RBF) & (table.value == min(BANDWIDTHS))]
     notes = (
         STAND_IN,
-        "Rows are taken to have unit length, as the published code makes them; the text does not say so. A "
-        "raw score of 1.0 at sigma = 0.1 is what this gives.",
-        "Agreement of distances: correlation of log distances to the common neighbours (among 20) within "
-        "each row; which neighbours are common and how crowded a row is play no part. Its chance is 0, by "
-        "permutation within rows.",
+        "Rows have unit length, as in the published code; the text does not mention it. This explains the raw "
+        "score of 1.0 at sigma = 0.1.",
+        "Agreement of distances: correlation of log distances to the common neighbours (among 20) within each "
+        "row. It does not depend on which neighbours are common or how crowded a row is. Its chance level is "
+        "0, by permutation within rows.",
         (
-            f"The copies: {', '.join(f'{100 * one:g} %' for one in NOISES)} of the rows' length as noise; the "
-            "share of pairs above chance at sigma = 0.1 is "
-            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, though their "
-            "local distances are correlated by "
+            f"The copies have noise of {', '.join(f'{100 * one:g} %' for one in NOISES)} of the rows' length. "
+            "The share of pairs above chance at sigma = 0.1 is "
+            f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although "
+            "their local distances correlate by "
         )
         + ", ".join(f"{one:.2f}" for one in distances[distances.kind == COPY].groupby("noise").agreement.mean())
         + ".",

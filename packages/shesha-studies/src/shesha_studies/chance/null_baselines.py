@@ -93,7 +93,7 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
 
 @null_baselines.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put means beside the formulas."""
+    """Compare means with the formulas."""
     assert published is not None
     table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
     made, axes = figure(2)
@@ -112,14 +112,16 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.legend(frameon=False, fontsize="small")
     formula = _anchor_variance()
     notes = (
-        "The gap of width under a signal is taken off by centring on the null's mean; the gated score starts from the "
-        "threshold, and lies lower by the null's spread.",
+        "Centring on the null's mean removes the gap of width under a signal. The gated score starts from the "
+        "threshold and is lower by the null's spread.",
         (
             f"Variance of mutual kNN: {rows.overlap_variance.mean() / (formula / (N * K * K)):.2f} times that "
             "of independent rows."
         ),
     )
-    picture = Picture("null_baselines", made, "Means beside their formulas; CKA with a shared signal against the width")
+    picture = Picture(
+        "null_baselines", made, "Means compared with their formulas; CKA with a shared signal against the width"
+    )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 
 

@@ -65,9 +65,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     for ax in axes:
         logarithmic(ax, rows.budget)
     notes = (
-        "The published curves look level from 50 permutations on because they are drawn over the range of the score; "
-        "in units of the null's own spread they are not. A p-value near the level needs more.",
-        "Times are on the page of performance; a graphics card of the published kind is not at hand.",
+        "The published curves look level from 50 permutations on because they cover the range of the score. "
+        "In units of the null's own spread they are not level. A p-value near the level needs more "
+        "permutations.",
+        "Times are on the performance page. We do not have the published graphics card.",
     )
     picture = Picture(
         "permutation_budget", made, "Error of the threshold, and largest calibrated scores, by permutations"

@@ -65,8 +65,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = rows.groupby(["kind", "ratio", "sigma"], sort=False)[["raw", "score", "threshold"]].mean().reset_index()
     notes = (
         (
-            "The paper prints neither n, d, the rank of the signal nor the mixture; its 0.4 to 0.6 is the "
-            "range of d / n from about 0.7 to 1.5, or the colour of the middle of its planes."
+            "The paper does not print n, d, the rank of the signal or the mixture. Its 0.4 to 0.6 is the range "
+            "for d / n of about 0.7 to 1.5, or the middle colour of its planes."
         ),
     )
     picture = Picture("phase_diagrams", made, "Raw and calibrated CKA against d / n and noise, by kind of noise")
@@ -77,8 +77,8 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return the range of raw scores where the noise drowns the signal."""
     by_ratio = rows[rows.sigma == rows.sigma.max()].groupby("ratio").raw.mean()
     why = (
-        f"Drowned scores are d / (n + d), whatever the noise: {by_ratio.iloc[0]:.2f} to {by_ratio.iloc[-1]:.2f} for "
-        f"d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The published d / n are not printed."
+        f"Scores hidden by noise are d / (n + d) for every noise: {by_ratio.iloc[0]:.2f} to {by_ratio.iloc[-1]:.2f} "
+        f"for d / n of {by_ratio.index[0]:g} to {by_ratio.index[-1]:g}. The published d / n are not printed."
     )
     ends = (("raw_low", by_ratio.min()), ("raw_high", by_ratio.max()))
     return {key: Found(float(value), decimals=1, why=why) for key, value in ends}

@@ -85,14 +85,14 @@ PUBLISHED = [
     full=[*STAND_INS, *PUBLISHED],
     quick=_grid(("Fashion-MNIST",), (6,), (512,), FEW, "free"),
     published="platonic.csv",
-    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words beside a sentence encoder, for the "
+    stand_ins="networks of 32 to 1,024 units on two halves of images, and of words with a sentence encoder, for the "
     "published language, vision and video models",
     own_numbers=("smallest p-value",),
 )
 def platonic(data: str, epochs: int, width: int | str, partner: int | str, measure: str, null: str) -> dict[str, float]:
     """Does the best similarity over layers grow with a model's capability, before calibration and after?
 
-    Stand-ins: networks of several widths of left and right halves of images, and of words beside a sentence encoder;
+    Stand-ins: networks of several widths of left and right halves of images, and of words with a sentence encoder;
     256 rows, 200 permutations of all layers together. The published models by name, where their layers are exported.
     """
     if isinstance(width, str) or isinstance(partner, str):
@@ -138,12 +138,13 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     )
     notes = (
         STAND_IN,
-        "Capability is the accuracy on unseen inputs, by its rank, as published. Twelve first models per "
-        "set and partner: few, of two trainings; a correlation of 0.58 is the 5 % level of one.",
+        "Capability is the rank of the accuracy on unseen inputs, as published. There are only twelve first "
+        "models per set and partner, from two trainings. A correlation of 0.58 is the 5 % critical value for "
+        "one set.",
         "Procrustes is calibrated on the leading 64 components of each layer.",
         "Unbiased CKA, RV, SVCCA, Procrustes, cycle kNN and k = 100 are in the grid for some of the sets only.",
-        "The published models by name are cells of the full grid: layers that somebody has exported are compared as "
-        "published, with 500 permutations (they are listed below as not reachable).",
+        "The published models are cells of the full grid. Exported layers are compared as published, with 500 "
+        "permutations (they are listed below as not reachable).",
     )
     picture = Picture(
         "platonic", _draw(free), "Raw and calibrated scores of the best pair of layers against capability"

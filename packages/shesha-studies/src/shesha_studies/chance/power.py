@@ -73,10 +73,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ax.set_ylabel(title)
     axes[0].legend(frameon=False, fontsize="small")
     notes = (
-        "The signal has the same variance whatever its rank: at equal strength a signal of "
-        "rank 1 is found first. Measures of "
-        "neighbours need more of it, the more so the higher the rank.",
-        "One draw of data serves all measures: false positives of the measures are not independent of one another.",
+        "The signal has the same variance for every rank, so a signal of rank 1 is found first at equal "
+        "strength. Measures of neighbours need more signal, and more so at higher rank.",
+        "All measures use the same draws, so their false positives are not independent.",
     )
     picture = Picture("power", made, "Detection rate, raw and calibrated score against the strength of a shared signal")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))

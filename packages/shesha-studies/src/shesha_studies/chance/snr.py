@@ -70,13 +70,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     edges = _edges(rows)
     table = edges.rename("noise / strength at which the mean score falls below 0.1").reset_index()
     notes = (
-        "The paper does not print n, d, or the size of a factor. Ten factors of unit "
-        "variance are ten times the power of "
-        "one: seen through more noise because they are more. With the same power in all, "
-        "spread over more directions, they "
-        "are seen through less noise.",
-        "CKA does not depend on the scale of the data: rows and columns of the heat maps hold the same numbers along "
-        "diagonals, up to the draw.",
+        "The paper does not print n, d, or the size of a factor. Ten factors of unit variance have ten times "
+        "the power of one, so they are detected through more noise. With equal total power, more directions "
+        "are detected through less noise.",
+        "CKA does not depend on the scale of the data, so the heat maps have equal values along diagonals, "
+        "except for the draws.",
     )
     pictures = (
         Picture(

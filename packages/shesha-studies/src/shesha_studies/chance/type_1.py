@@ -117,8 +117,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].axhline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     axes[1].axvline(ALPHA, color="0.5", linewidth=0.8, linestyle="--")
     notes = (
-        "Single configurations lie above 5 % by chance alone: at or below the level is a "
-        "statement about the expectation.",
+        'Single configurations exceed 5 % by chance. "At or below the level" is a statement about the expectation.',
         "Blocks of consecutive rows do not make a series exchangeable, because rows within a block still follow one "
         "another. Circular shifts keep that order. They hold if the series is long against its memory, and 128 rows "
         "are short for AR(0.9).",

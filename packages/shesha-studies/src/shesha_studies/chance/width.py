@@ -93,12 +93,12 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     notes = (
         "The paper prints no numbers for these figures; its descriptions are judged one by one below.",
         (
-            "Canonical correlations are all 1 as soon as the features span all n - 1 dimensions of centred "
-            "rows: these cells have no score. The published peak and decay come from a ridge that is added to "
-            "the covariances: the larger d, the more directions it damps. PWCCA is 1 there for the same reason."
+            "Canonical correlations are all 1 if the features span all n - 1 dimensions of centred rows, so these "
+            "cells have no score. The published peak and decay come from a ridge added to the covariances, which "
+            "damps more directions for larger d. PWCCA is 1 there for the same reason."
         ),
-        "Procrustes: with rows that are scaled to size 1 the similarity of noise rises with the width as that of the "
-        "spectral measures; the published variant, 1 - d / ||Y||, is negative for noise.",
+        "Procrustes: with rows scaled to size 1 the similarity of noise rises with the width, as for the "
+        "spectral measures. The published variant, 1 - d / ||Y||, is negative for noise.",
         "The paper's larger sizes are run for CKA and mutual kNN alone (n = 2,048 and 4,096).",
     )
     picture = Picture("width", made, "Raw and calibrated scores of independent data against features per row")

@@ -98,11 +98,11 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (
         "Stand-ins: perceptrons of two hidden layers of 32 to 1,024 units on Fashion-MNIST and CIFAR-10, "
-        "trained for six epochs or not at all; the published DINOv2 and AugReg transformers and WIT are "
-        "not at hand.",
+        "trained for six epochs or not at all. We do not have the published DINOv2 and AugReg transformers or "
+        "WIT.",
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
-        "Calibrated scores of these pairs are 0.7 and more: the correction is small beside them.",
+        "Calibrated scores of these pairs are 0.7 or more, so the correction is small.",
     )
     picture = Picture(
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"

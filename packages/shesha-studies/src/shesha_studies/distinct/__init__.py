@@ -1,1 +1,1 @@
-"""Stability beside similarity and beside transfer, over many representations."""
+"""Stability compared with similarity and compared with transfer, over many representations."""

@@ -1,4 +1,4 @@
-"""Base representations of seven domains, as far as data are at hand, each with its published number of rows."""
+"""Base representations of seven domains, as far as data are available, each with its published number of rows."""
 
 from __future__ import annotations
 

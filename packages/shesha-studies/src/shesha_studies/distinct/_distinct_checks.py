@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 OTHER_BASES = (
     "another sample of representations: ours are MiniLM layers, small networks trained here, 9 protein encoders, 6 "
-    "recordings and 9 forms of cells' counts; the published ones are not at hand"
+    "recordings and 9 forms of cells' counts; the published ones are not available"
 )
-NOT_AT_HAND = "no sound, no video and none of their encoders are at hand"
+NOT_AT_HAND = "we do not have sound, video or their encoders"
 SAME_RECIPE = "the same recipe on other proteins and another count of configurations"
 _PUBLISHED_WIDTHS = {
     "Language": (384, 768, 768, 768),

@@ -189,7 +189,7 @@ def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     if found.alternatives:
         result.append(("Other measures, language", _alternatives(found)))
     if len(found.larger) and len(found.smaller):
-        result.append(("The published number of rows and seeds, beside the small ones", _sizes(found)))
+        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(found)))
     return tuple(result)
 
 

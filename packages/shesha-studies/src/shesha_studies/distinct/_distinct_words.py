@@ -97,25 +97,22 @@ def notes(found: Findings) -> tuple[str, ...]:
     said = [
         "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
         "encoders "
-        "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not at hand. Only the "
-        "recipe for "
-        "proteins and the recordings are the published ones; numbers of other models are not compared, claims are.",
-        f"{_sized(found)} Principal components are those of the rows at hand, as published.",
-        "What would fool a reader: similarity here is that of a transformed base to itself, so it is high by "
-        "construction "
-        f"(median {rows.cka.median():.2f}; chance {rows.chance.median():.2f}, exact, because CKA of unrelated rows "
-        "grows with "
-        "the directions that both fill); opposite signs cancel when kinds are pooled, so the mixture of kinds (12 of "
-        "32 are "
-        "PCA) sets the aggregate; transformations of a base are not independent draws.",
-        f"Stability is near {own.shuffled.mean():.3f} when every feature is shuffled on its own, whatever the width: "
-        "it is not "
-        "inflated by the number of features, but rises with it where features are redundant.",
+        "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not available. Only the "
+        "recipe for proteins and the recordings are the published ones. We compare claims about other models, but not "
+        "their numbers.",
+        f"{_sized(found)} Principal components are computed from the same rows, as published.",
+        "A caution: similarity here compares a transformed base with itself, so it is high by construction (median "
+        f"{rows.cka.median():.2f}). Chance is {rows.chance.median():.2f}, because CKA of unrelated rows grows with the "
+        "number of directions that both use. Opposite signs cancel when kinds are pooled, so the mixture of kinds (12 "
+        "of 32 are PCA) determines the aggregate. Transformations of one base are not independent draws.",
+        f"Stability is near {own.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
+        "number of features does not inflate it, but it rises with that number if features are redundant.",
         _cost(found),
     ]
     if unscored:
         said.append(
-            f"{unscored} configurations of sparse data have no stability: some row is zero in half of the features."
+            f"{unscored} configurations of sparse data have no stability, because some row is zero in "
+            "half of the features."
         )
     return tuple(said)
 
@@ -126,7 +123,7 @@ def _sized(found: Findings) -> str:
     rest = found.rows.group.nunique() - whole
     return (
         f"{whole} bases have the published number of rows (100 to 1,000) and 15 seeds"
-        + (f", {rest} stand here with 150 rows and one seed" if rest else "")
+        + (f", and {rest} have 150 rows and one seed" if rest else "")
         + "; both sizes are compared above."
     )
 
@@ -150,8 +147,8 @@ def _cost(found: Findings) -> str:
     seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(found.larger.microseconds.sum())
     return (
         f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
-        f"{both.n.min()} and {both.n.max()} rows, timed beside other work (published: K n^2 d; sorting the pairs does "
-        "not depend on d, and for few rows a split costs the same whatever their number). The stability scores of the "
+        f"{both.n.min()} and {both.n.max()} rows, timed while other work ran (published: K n^2 d; sorting the "
+        "pairs does not depend on d, and a split of few rows has a fixed cost). The stability scores of the "
         f"full size (15 seeds, published rows, {len(found.rows):,} configurations) are {seconds / _HOUR:.1f} hours of "
         f"one core by this fit; those of the {len(found.larger):,} that were run took {measured / _HOUR:.1f}. "
         "Rotations, shuffled features and similarities come on top."

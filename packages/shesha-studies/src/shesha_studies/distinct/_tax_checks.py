@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _L, _J = "Geometric Stability", "Geometric Stability (journal)"
-_WEIGHTS = "weights of the published models are not at hand; claims are checked on small networks"
+_WEIGHTS = "we do not have weights of the published models; claims are checked on small networks"
 _DIFFERENCES = {
     f"{_L}, Table 26": ("CLIP mean", "SSL mean"),
     f"{_L}, Table 27": ("hierarchical mean", "columnar mean"),

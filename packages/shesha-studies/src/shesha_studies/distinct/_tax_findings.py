@@ -91,7 +91,7 @@ class Findings:
 
 
 def shuffled_correlation(x: np.ndarray, y: np.ndarray, groups: np.ndarray, n_draws: int = 999) -> Rank:
-    """Pearson's correlation of ranks, beside those with networks exchanged within groups."""
+    """Pearson's correlation of ranks, compared with those with networks exchanged within groups."""
     if len(x) < 4 or not x.any() or not y.any():
         return Rank(float("nan"), float("nan"), len(x))
     rng = np.random.default_rng(320)

@@ -57,20 +57,17 @@ def notes(found: Findings) -> tuple[str, ...]:
     """Say what would fool a reader, and what is missing."""
     wide = dimension(found).set_index("score").drop(columns=list(TARGETS)).mean(axis=1)
     return (
-        "Weights of the 94 published models are not at hand, nor Flowers-102, DTD, EuroSAT and Oxford Pets: every "
-        "number of "
-        "Tables 22 to 41 is listed, claims in words are checked on networks trained here for seconds, which are weak "
-        "(accuracies above). Whether DINOv2 is unstable can be told by its weights only.",
-        f"Chance: with every feature shuffled on its own the feature split is {wide[TITLES['shuffled']]:.3f} on "
-        "average. "
-        "Trained or not, features after ReLU and averaging share a large common direction; centring, 64 features of "
-        "each "
-        "and rotations are the controls.",
-        f"Rows drawn five times, as 5,000 of 1,020 flowers are: stability {wide[TITLES['repeated stability']]:.2f} "
-        "instead of "
+        "We do not have weights of the 94 published models, or Flowers-102, DTD, EuroSAT and Oxford Pets. "
+        "Every number of Tables 22 to 41 is listed. Claims in words are checked on networks trained here for "
+        "seconds, which are weak (accuracies above). Only its weights can show whether DINOv2 is unstable.",
+        f"Chance: with each feature shuffled separately the feature split is {wide[TITLES['shuffled']]:.3f} on "
+        "average. Features after ReLU and averaging share a large common direction, trained or not. The controls are "
+        "centring, 64 features of each network, and rotations.",
+        f"Rows can be drawn five times, as 5,000 of 1,020 flowers are. Stability is then "
+        f"{wide[TITLES['repeated stability']]:.2f} instead of "
         f"{wide[TITLES['stability']]:.2f}, LogME {wide[TITLES['repeated logme']]:.2f} instead of "
         f"{wide[TITLES['logme']]:.2f}.",
-        "p-values exchange networks, within widths where ranks are within widths. Networks of one family differ in "
-        "width "
-        "alone, so families are fewer than networks: with 3 and 10 models, as published, p cannot be below 0.007.",
+        "p-values permute networks, and within widths if ranks are within widths. Networks of one family "
+        "differ only in width, so there are fewer families than networks. With 3 and 10 models, as published, "
+        "p cannot be below 0.007.",
     )

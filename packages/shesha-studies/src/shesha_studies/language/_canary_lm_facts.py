@@ -27,7 +27,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 
 def _detection(numbers: dict[str, Table], real: str, published: Table) -> dict[str, float]:
-    """What drift foretells, how early and how surely."""
+    """What drift predicts, how early and how surely."""
     own = numbers[real]
     three, first = own.loc[["shesha", "cka", "procrustes"]], {}
     for name in ("shesha", "cka"):

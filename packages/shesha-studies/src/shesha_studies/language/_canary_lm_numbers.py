@@ -1,4 +1,4 @@
-"""What was published of drift and losses of causal models, beside a small one."""
+"""What was published of drift and losses of causal models, compared with a small one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _numbers(own: Table) -> Table:
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.4, and of what 3.3 and 10.5 say of it."""
-    why = f"15 causal models that are not at hand; ours: {name}"
+    why = f"15 causal models that are not available; ours: {name}"
     means = own.groupby(["kind", "amount"])[["drop", *SHOWN]].mean()
 
     def ours(row: str, what: str) -> float | None:

@@ -12,7 +12,7 @@ from shesha_studies.language._perturbed_models import stand_in
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say what models at hand can show of Tables 48 to 51."""
+    """Say what models available can show of Tables 48 to 51."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
     own = rows[rows.model == real]
@@ -27,14 +27,15 @@ def make_page(rows: Table, lines: Table) -> Page:
 
 
 _NOTES = (
-    "Published: 15 models of 0.1 to 7 thousand million weights. SmolLM2-135M-Instruct is a child of the smallest of "
-    "them, from a file of four bits; the tiny GPT, a third of a million weights trained in half a minute on the "
-    "reviews it is asked about, says whether a claim can fail, not what large models do.",
-    "The probe (a logistic regression on mean states, in 5 folds) is fitted anew after the damage, so that it repairs "
-    "what it can; verdicts and next words are read as the undamaged model would. One sentence is 0.3 %.",
-    "A stable regime of losses below 1 % holds real losses and gains by chance; McNemar's test at 5 % decides "
-    "otherwise.",
-    "Cells of the published models are in the grid and are computed where their weights are found.",
+    "Published: 15 models of 0.1 to 7 billion weights. SmolLM2-135M-Instruct is a relative of the "
+    "smallest, read from a file of four bits. The tiny GPT has a third of a million weights and was "
+    "trained for half a minute on the same reviews. It can show whether a claim can fail, not what large "
+    "models do.",
+    "The probe (a logistic regression on mean states, in 5 folds) is fitted again after the damage and "
+    "repairs what it can. Verdicts and next words are read with the undamaged model's readout. One "
+    "sentence is 0.3 %.",
+    "Losses below 1 % include real losses and chance gains; McNemar's test at 5 % decides otherwise.",
+    "Cells of the published models are in the grid and run if their weights are found.",
 )
 
 

@@ -158,7 +158,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         "noise",
     )
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(of(published, "Table 54"), at_hand, "these weights are not at hand")
+    yield from models(of(published, "Table 54"), at_hand, "we do not have these weights")
     yield from _text(found, published)
     yield from against(claims, {})
 

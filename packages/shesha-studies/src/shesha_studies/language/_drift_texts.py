@@ -8,7 +8,7 @@ from shesha.support.types import Labels, Vector
 from shesha_studies.files import table
 
 SETS = ("news", "captions", "forums", "reviews")
-"""Stand-ins for the published prompts (factual, descriptive, conversational, instructions), which are not at hand."""
+"""Stand-ins for the published prompts (factual, descriptive, conversational, instructions), which are not available."""
 PROMPTS = 50
 LONGEST = 15
 

@@ -63,7 +63,7 @@ def likeness(first: Matrix, second: Matrix) -> Vector:
 
 
 def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
-    """p-value of a loss of rank correlation with the scores: one-sided, the difference beside its jackknife error."""
+    """p-value of a loss of rank correlation with the scores: one-sided, the difference with its jackknife error."""
     from scipy.stats import norm, rankdata
 
     ranks = [np.asarray(rankdata(one), dtype=np.float64) for one in (before, after, scores)]

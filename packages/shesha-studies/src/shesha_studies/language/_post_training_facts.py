@@ -40,7 +40,7 @@ def _steps(trained: Table) -> dict[str, float | str]:
 
 
 def _pair_facts(theirs: Table) -> dict[str, float | str]:
-    """Procrustes beside CKA in the published table, by size, and pairs that are no base and instruct."""
+    """Procrustes compared with CKA in the published table, by size, and pairs that are no base and instruct."""
     small, large = theirs[~theirs.large].relative, theirs[theirs.large].relative
     other = [str(pair) for pair in theirs.index if "Deduped" in str(pair)]
     return {
@@ -53,7 +53,7 @@ def _pair_facts(theirs: Table) -> dict[str, float | str]:
 
 
 def _own_kind(trained: Table) -> dict[str, float]:
-    """How often the ratio is smallest for reviews among trainings on reviews, beside one in four by chance."""
+    """How often the ratio is smallest for reviews among trainings on reviews, compared with one in four by chance."""
     from scipy.stats import binomtest
 
     tuned = trained[trained.change == "sentiment"]

@@ -16,7 +16,7 @@ from shesha_studies.language._tuning import TASKS
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 _LEAST = 32
 """Rows of a model that is told of: one training on each task."""
-OTHER = "23 pairs of causal models are not at hand"
+OTHER = "23 pairs of causal models are not available"
 FAMILIES = (
     "SmolLM2",
     "SmolLM",
@@ -70,9 +70,7 @@ def published_pairs(published: Table) -> Table:
 
 def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
     yield from stand_ins(of(published, "Table 42"), lambda *_: None, OTHER)
-    yield from models(
-        of(published, "Table 52"), {}, "these weights are not at hand; cells of the grid load them where they are"
-    )
+    yield from models(of(published, "Table 52"), {}, "we do not have these weights")
     lines = of(published, "10.1", "3.3", "Figure 21", "Figure 22")
     kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
     stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}

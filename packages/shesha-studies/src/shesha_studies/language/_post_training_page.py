@@ -28,15 +28,17 @@ def make_page(rows: Table, lines: Table) -> Page:
         ("The published table again", theirs.reset_index().rename(columns={"row": "pair"})),
     )
     notes = (
-        "1 - rho and 1 - CKA are both 0 for no change and about 1 where nothing is shared, and bend differently in "
-        "between: "
-        'which is the larger depends on the representation and on the kind of change. "noise, times CKA" reads both '
-        "as the "
-        "amount of Gaussian noise in the rows that gives the same number for the same model and sentences.",
-        "SmolLM2-135M-Instruct is the second half of a published pair, whose first half is not at hand: it is trained "
-        "further here, as the others are, and 32 steps are little beside a training on instructions.",
-        "Pythia-1B to Deduped is listed as base and instruct: it is the same training on other data.",
-        "The published prompts are not at hand: sentences of news, captions, forums (STS-B) and reviews (SST-2) are.",
+        "1 - rho and 1 - CKA are both 0 for no change and about 1 if nothing is shared, with different curves "
+        'in between. Which is larger depends on the representation and on the kind of change. "noise, times '
+        'CKA" expresses both as the amount of Gaussian noise in the rows that gives the same number for the '
+        "same model and sentences.",
+        "SmolLM2-135M-Instruct is the second model of a published pair, and we do not have the first. It is "
+        "trained further here, as the others are. 32 steps are few compared with instruction tuning.",
+        "Pythia-1B to Deduped is listed as base and instruct, but it is the same training on other data.",
+        (
+            "We do not have the published prompts and use sentences of news, captions, forums (STS-B) and reviews "
+            "(SST-2)."
+        ),
     )
     return Page(
         "",
@@ -71,7 +73,7 @@ def _picture(trained: Table, theirs: Table) -> Picture:
     axes[2].plot(theirs.weights, theirs.shesha / theirs.cka, "^", color=PALETTE[0], label=f"{NAMES['shesha']} / CKA")
     axes[2].axvline(1.3, color="0.7", linestyle="--", linewidth=0.8)
     logarithmic(axes[2], (0.1, 0.3, 1.0, 3.0, 7.0))
-    axes[2].set(xlabel="weights, thousand millions", ylabel="published, times CKA", title="Table 42")
+    axes[2].set(xlabel="weights, billions", ylabel="published, times CKA", title="Table 42")
     for ax in (axes[0], axes[2]):
         ax.legend(frameon=False, fontsize="x-small")
     return Picture(

@@ -1,4 +1,4 @@
-"""Correlations with max drop over encoders, beside Tables 18 to 21: tables, picture and checks of `steering`."""
+"""Correlations with max drop over encoders, compared with Tables 18 to 21: tables, picture and checks of `steering`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ METRICS = {
     "anisotropy": "anisotropy",
 }
 _THIRTY_FIVE = (
-    "A correlation over published sentence encoders (35 or 69), of which one, MiniLM-L6, is at hand: its layers, "
-    "trained or not, and encoders that count words stand in for the claims."
+    "A correlation over published sentence encoders (35 or 69), of which we have one, MiniLM-L6. Its "
+    "layers, trained or not, and encoders that count words replace them for the claims."
 )
 UNREACHABLE = {"model/": _THIRTY_FIVE, "family/": _THIRTY_FIVE}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,12 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
     from scipy.stats import t
 
     told = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
-    made = {"observations/69": Found(float(69 * 15)), "observations/35": Found(float(35 * 15))}
+    labels = dict(zip(published.key.astype(str), published.what.astype(str), strict=True))
+    made = {
+        key: Found(float(int(key.partition("/")[2]) * int(re.findall(r"times (\d+) seeds", label)[0])))
+        for key, label in labels.items()
+        if key.startswith("observations/")
+    }
     for key, value in told.items():
         if not key.startswith("p/"):
             continue

@@ -1,4 +1,4 @@
-"""What was published of structured perturbations, beside stand-ins and the published tables themselves."""
+"""What was published of structured perturbations, compared with stand-ins and the published tables themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
 LEAST = 96
 """Rows of a model whose means are compared with the published ones: all changes but rounding, for each set."""
-WHY = "means over 16 causal models that are not at hand; ours: "
+WHY = "means over 16 causal models that are not available; ours: "
 
 
 def change_key(table: str, row: str) -> tuple[str, float]:
@@ -30,9 +30,7 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
             WHY + name,
             kind,
         )
-    yield from models(
-        of(published, "Table 53"), {}, "these weights are not at hand; `load` finds them by name where they are"
-    )
+    yield from models(of(published, "Table 53"), {}, "we do not have these weights")
     yield from _text(published)
     yield from against(claims, {})
 

@@ -31,15 +31,15 @@ def make_page(rows: Table, lines: Table) -> Page:
         ("Times the drift of bfloat16 weights", _in_units(means)),
     )
     notes = (
-        "Published: means over 16 causal models of 0.1 to 7 thousand million weights, 50 prompts each of four kinds, "
-        "made by "
-        "language models and not published with the text. Ours: sentences of STS-B (news, captions, forums) and SST-2.",
-        "1 - rho, 1 - CKA and a distance are not on one scale. Each is 0 for no change and about 1 for none in common "
-        '(Procrustes: up to 1.4), but they bend differently in between: "times more drift" compares bends, not '
-        "changes.",
-        "Fewer bits are simulated (float weights rounded as bitsandbytes would), random adapters are merged. A small "
-        "model "
-        "moves less under adapters of the same scale: their size is per entry and does not know the weights' own.",
+        "Published: means over 16 causal models of 0.1 to 7 billion weights, with 50 prompts of each of four "
+        "kinds, made by language models and not published. Ours: sentences of STS-B (news, captions, forums) "
+        "and SST-2.",
+        "1 - rho, 1 - CKA and a distance have different scales. Each is 0 for no change and about 1 if "
+        'nothing is shared (Procrustes: up to 1.4), but the curves in between differ. "Times more drift" '
+        "compares curves, not changes.",
+        "Fewer bits are simulated (float weights rounded as bitsandbytes would), and random adapters are "
+        "merged. Adapters of the same scale move a small model less, because their size is per entry and "
+        "independent of the weights' own size.",
     )
     return Page("", tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
 

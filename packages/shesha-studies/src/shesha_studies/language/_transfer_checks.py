@@ -69,7 +69,7 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
         yield from stand_ins(lines, lambda row, at: _rho(found, row, at), HERE, "rank correlation,")
     for _, one in of(published, "Table 56").query("number == 'type'").iterrows():
         ours = _kind(str(one.row))
-        yield check_of(one, Found(ours, why="our score of that name takes other information"))
+        yield check_of(one, Found(ours, why="our score of that name uses other information"))
     yield from _table_57(rows, published)
     yield from _check_tables(published)
     yield from against(claims, {})
@@ -80,7 +80,7 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     lines = of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
-        lines[~reached], lambda *_: None, "weights of most of these encoders, IMDB and Yelp are not at hand"
+        lines[~reached], lambda *_: None, "we do not have weights of most of these encoders, IMDB or Yelp"
     )
     accuracy = rows.set_index(["family", "part"])["accuracy 512"] / 100
     for _, line in lines[reached].iterrows():

@@ -49,7 +49,7 @@ def _scores(found: Table) -> dict[str, Any]:
 
 
 def _tables(published: Table) -> dict[str, Any]:
-    """What the published tables themselves say: over families, at equal size, and beside the text."""
+    """What the published tables themselves say: over families, at equal size, and compared with the text."""
     lines = apart(published)[0]
     theirs, table = table_57_correlations(lines), table_57(lines)
     made: dict[str, Any] = {}

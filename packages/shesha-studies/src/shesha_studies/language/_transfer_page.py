@@ -30,19 +30,16 @@ def make_page(rows: Table, lines: Table) -> Page:
         ),
     )
     notes = (
-        "The published models are 30 sentence encoders of ten families; their stars are those of 30 independent "
-        "ones. "
-        "Layers of one network, sizes of one series are not: means of families are permuted here, and each family left "
-        "out.",
-        "Few rows and many features fit any labels: H-Score and LDA follow the width whatever they are, hence the "
-        "correlation at equal width.",
+        "The published models are 30 sentence encoders of ten families, and the published stars treat them as "
+        "independent. Layers of one network and sizes of one series are not independent, so means of families "
+        "are permuted here, and each family is left out in turn.",
+        "Many features fit any labels of few rows, so H-Score and LDA follow the width. The correlation at "
+        "equal width controls for this.",
         *([SINK] if CAUSAL in set(rows.family) else []),
-        "NCE needs labels of a source classifier, which no sentence encoder has; groups of KMeans take their place, as "
-        "the "
-        "paper does not say what it took.",
-        "Experiment 2 (IMDB to Yelp) cannot be had. Phrases to whole sentences with 512 training rows stand in for it; "
-        "the "
-        "source is the same for both experiments, as in the paper.",
+        "NCE needs labels of a source classifier, which sentence encoders do not have. Groups by KMeans "
+        "replace them, because the paper does not say what it used.",
+        "We do not have experiment 2 (IMDB to Yelp). Phrases to whole sentences with 512 training rows "
+        "replace it. The source is the same for both experiments, as in the paper.",
     )
     return Page("", tables, (_picture(rows, found),), notes, tuple(checks(rows, published, claims)))
 

@@ -72,18 +72,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     names = list(dict.fromkeys(rows.encoder))
     notes = (
         "Give templates as `groups`: groups are never cut by a split, and labels are shuffled for whole groups.",
-        "`random` is max drop along random directions; p is that of max drop under 19 shuffles.",
+        "`random` is max drop along random directions, and p compares max drop with 19 shuffles.",
         *([_CAUSAL_NOTE] if any(name in names for name in CAUSAL) else []),
     )
     checks = against(published, published_numbers())
-    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by what is kept whole")
+    picture = Picture("new_sentences", _draw(table), "Accuracy and max drop of the probe, by the unit of the split")
     return Page("", (("Means of the draws", table.reset_index()),), (picture,), notes, checks)
 
 
 _CAUSAL_NOTE = (
-    "States of a causal model are long beside the published strengths of at most 2, which move its probe little: "
-    "max drop is below the largest there is whatever the accuracy, and often below that of shuffled labels, whose "
-    "probes have smaller margins (the study `steering` tells of it)."
+    "States of a causal model are long compared with the published strengths of at most 2, which hardly "
+    "move its probe. Max drop is then below its maximum for any accuracy, and often below that of "
+    "shuffled labels, whose probes have smaller margins (see the study `steering`)."
 )
 
 

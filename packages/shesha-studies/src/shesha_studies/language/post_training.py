@@ -99,7 +99,7 @@ def post_training(model: str, change: str, amount: float, seed: int, prompts: st
     """Does Shesha see twice the change that CKA sees when a model is trained further, or is that the scale of the two?
 
     Published: 23 pairs of a model and its version for instructions, four sets of 50 prompts. Stand-ins:
-    SmolLM2-135M-Instruct (one of the 46, from a file of four bits; its base is not at hand), MiniLM and the GPT-2
+    SmolLM2-135M-Instruct (one of the 46, from a file of four bits; its base is not available), MiniLM and the GPT-2
     trained here, before and after 4 to 32 steps of training on the sentiment of reviews or on whether one sentence of
     MNLI contradicts another. The common scale: Gaussian noise added to the rows themselves, `amount` times
     their spread; and rows in another order, which share nothing.

@@ -117,20 +117,21 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 _NOTES = (
-    "There is one trained sentence encoder here, not 35: the layers of one network are not independent, and intervals "
-    "and p-values that treat them as unrelated are too good. The published correlations cannot be repeated; what the "
-    "experiment measures can be asked of any encoder.",
-    "At strengths of up to 2 units a probe of an encoder reads nearly all rows as one class. Max drop is then the "
-    "accuracy less the share of that class, whatever the geometry. Whether the published encoders lie on such a line "
-    "cannot be said: accuracies are not given.",
-    "Of two classes, Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both order "
-    "encoders alike; the published numbers differ between the two, so the published similarity is another, which "
-    "the text does not give.",
-    "Use strengths in mean lengths of a row, look at `largest_drop`, and read every number beside its chance.",
+    "We have one trained sentence encoder, not 35. The layers of one network are not independent, so "
+    "intervals and p-values that treat them as independent are too optimistic. The published correlations "
+    "cannot be repeated, but the same experiment can be run on any encoder.",
+    "At strengths of up to 2 units a probe of an encoder reads nearly all rows as one class. Max drop is "
+    "then the accuracy minus the share of that class, regardless of the geometry. Accuracies are not "
+    "published, so we cannot check this for the published encoders.",
+    "For two classes Procrustes similarity to one-hot labels is a function of Fisher's ratio, so both "
+    "rank encoders equally. The published numbers differ between the two, so the published similarity has "
+    "another definition, which the text does not give.",
+    "Measure strengths in mean row lengths, use `largest_drop`, and compare every number with chance.",
 )
 _ONE_NETWORK = (
-    f"The published encoders are sentence encoders; {CAUSAL} is none, and is told apart from them. A claim agrees "
-    "where it does on both. Its layers are one network: their p-values, which take them as independent, are too small."
+    f"The published encoders are sentence encoders; {CAUSAL} is not one and is reported separately. A "
+    "claim agrees if it agrees on both. Its layers are one network, so p-values that treat them as independent are "
+    "too small."
 )
 
 

@@ -71,7 +71,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
     """How far do noise, fewer bits and random adapters move what a causal model says, and by which number first?
 
-    Published: means over 16 causal models of 0.1 to 7 thousand million weights and four sets of 50 prompts. Stand-ins:
+    Published: means over 16 causal models of 0.1 to 7 billion weights and four sets of 50 prompts. Stand-ins:
     a GPT-2 of three blocks trained here on reviews, the same untrained, all-MiniLM-L6-v2, and SmolLM2-135M-Instruct
     (whose base is one of the 16) from a file of four bits; 50 sentences of each of four kinds.
     "precision": all weights rounded to bfloat16 or float16, which nobody takes for damage.
@@ -94,7 +94,7 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
 
 @structured_perturbation.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put the means of the stand-ins beside Tables 43 to 46."""
+    """Compare the means of the stand-ins with Tables 43 to 46."""
     assert published is not None
     return make_page(rows, published)
 

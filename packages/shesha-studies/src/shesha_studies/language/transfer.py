@@ -1,4 +1,4 @@
-"""Which scores of features and labels foretell few-shot accuracy, and is stability one of them?"""
+"""Which scores of features and labels predict few-shot accuracy, and is stability one of them?"""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CHEAP = ("random features", "words", "tiny GPT, untrained")
     ),
 )
 def transfer(family: str, part: int) -> dict[str, float]:
-    """Do scores of a model's features and labels foretell its few-shot accuracy, and does stability without labels?
+    """Do scores of a model's features and labels predict its few-shot accuracy, and does stability without labels?
 
     Published: 30 sentence encoders, from IMDB to SST-2 (k examples) and to Yelp (all). Here: representations of
     words and sentences (`FAMILIES`), from 300 labelled SST-2 phrases to k of 512 whole sentences, tested on 300. The

@@ -1,4 +1,4 @@
-"""Representations at hand that stand in for published ones, by name, with a label for every row."""
+"""Representations available that stand in for published ones, by name, with a label for every row."""
 
 from __future__ import annotations
 

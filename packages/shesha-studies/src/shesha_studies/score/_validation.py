@@ -1,4 +1,4 @@
-"""Numbers of the study `validation` beside published ones."""
+"""Numbers of the study `validation` compared with published ones."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNREACHABLE = {
-    "model/": "A number of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which are not at hand; "
-    "the claims that rest on it are asked of small networks trained here.",
-    "architecture": "Needs one architecture trained on several data sets, and CIFAR-100; the published models were all "
-    "trained on ImageNet, and both CIFAR sets have the same kind of images, so the agreement cannot tell an "
-    "architecture from a model's one set of weights.",
+    "model/": "A number of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not "
+    "have. The claims based on it are tested on small networks trained here.",
+    "architecture": "This needs one architecture trained on several data sets, and CIFAR-100. The published models "
+    "were all trained on ImageNet, and both CIFAR sets have similar images, so their agreement cannot separate "
+    "an architecture from one set of weights.",
 }
 
 
 def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> dict[str, Found]:
-    """Return ours for every published number that models at hand, noise, or other published numbers give."""
+    """Return ours for every published number that models available, noise, or other published numbers give."""
     differences = models.seed_difference
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
     labelled = models[models.variance_expected > 0.01]
@@ -51,7 +51,7 @@ def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
 
 
 _OTHER_MODELS = "Other models, with fewer features: see the row of the count below 0.01."
-_CLOUD = "Rows of ours lie otherwise: the chance level of zscore depends on how round the cloud is."
+_CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, and ours have another shape."
 
 
 def _overall(found: dict[str, Found]) -> dict[str, Found]:
@@ -80,7 +80,7 @@ def _arithmetic(told: dict[str, float]) -> Iterator[tuple[str, Found]]:
     table = columns_of_table_3(told)
     for column, values in table.items():
         yield f"table 3/mean/{column}", Found(float(values.mean()), 0.0002)
-        yield f"table 3/sd/{column}", Found(float(values.std(ddof=1)), 0.0002, "By n it is a little less.")
+        yield f"table 3/sd/{column}", Found(float(values.std(ddof=1)), 0.0002, "Divided by n it is slightly less.")
     yield "table 3/range", Found(float(np.ptp(table["total"])))
     rho = spearmanr(table["CIFAR-10"], table["CIFAR-100"])
     yield "table 3/rho", Found(float(rho.statistic))
@@ -92,7 +92,7 @@ def _arithmetic(told: dict[str, float]) -> Iterator[tuple[str, Found]]:
             percent = 100 * (1 - random / true)
             yield (
                 f"table 6/drop/{data}/{name}",
-                Found(percent, 100 * 0.0008 / true, "More than rounding of the columns."),
+                Found(percent, 100 * 0.0008 / true, "Rounding of the columns does not explain the difference."),
             )
     for key, value in told.items():
         if key.startswith("table 9/percent/"):

@@ -69,16 +69,19 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     control = float((rows.turned_centred - rows.averaged_centred).abs().max())
     notes = (
         f"Control: one random rotation gives the average over bases within {control:.3f} everywhere. Chance "
-        f"(distances of one half matched with other rows) lies at {rows.chance.abs().max():.3f} at most.",
-        "A score averaged over bases depends on inner products of rows and on the number of features alone; what the "
-        "axes add is the difference. Negative: single axes hold parts of the geometry (components, rare genes, silent "
-        "neurons), so that halves see less than as many random directions. Positive: features are alike.",
-        "A mean row that all share is in every half and raises cosine scores on any axes: it is taken away first. "
-        f"It makes {rows.mean_row.mean():+.2f} of the score averaged over bases on average.",
+        f"(distances of one half matched with other rows) is at most {rows.chance.abs().max():.3f}.",
+        "A basis-averaged score depends only on inner products of rows and on the number of features. The "
+        "axes add the difference. It is negative if single axes hold parts of the geometry (components, rare "
+        "genes, silent neurons), so halves contain less than random directions do. It is positive if features "
+        "are similar.",
+        "A common mean row is part of every half and raises cosine scores on any axes, so it is removed first. On "
+        f"average it adds {rows.mean_row.mean():+.2f} to the basis-averaged score.",
         "Layers and epochs of one network are not independent of one another.",
         *([SINK] if CAUSAL in set(rows.family) else []),
     )
-    picture = Picture("axes", _draw(rows, learned), "Score on the axes against that averaged over bases; over training")
+    picture = Picture(
+        "axes", _draw(rows, learned), "Score on the axes against the basis-averaged score; both over training"
+    )
     return Page("", (("Scores", table),), (picture,), notes)
 
 

@@ -22,7 +22,9 @@ PIXELS = "digits, pixels"
 SIZES = (50, 100, 200, 400, 800, 1600)
 MODELS = (PIXELS, DIGITS, *SENTENCES, *NETWORKS)
 _COLOURS = {"digits": "#0072b2", "MiniLM": "#d55e00", "Fashion-MNIST": "#009e73", "CIFAR-10": "#cc79a7"}
-UNREACHABLE = {"model/": "A score of published vision models (weights of timm) on CIFAR-10 or CIFAR-100: not at hand."}
+UNREACHABLE = {
+    "model/": "A score of published vision models (weights of timm) on CIFAR-10 or CIFAR-100, which we do not have."
+}
 
 
 def _cells(models: tuple[str, ...], n_draws: int) -> list[dict[str, object]]:
@@ -70,9 +72,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="rows", ylabel="feature split, mean of draws")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     notes = (
-        "Rows of a part and of the whole are shared, which makes the drift smaller than the difference of two separate "
+        "The part shares rows with the whole, so the drift is smaller than the difference of two separate "
         "draws. `estimate` gives the interval of a score over rows.",
-        "Ours are other models than the published ones, whose weights are not at hand.",
+        "We do not have the weights of the published models; ours are other models.",
     )
     checks = against(published, published_numbers(table, published), UNREACHABLE)
     picture = Picture("convergence", made, "Feature split against the number of rows, one line per representation")

@@ -67,10 +67,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ax.set(xlabel="share of signal", ylabel="feature split")
     ax.legend(frameon=False, fontsize="small", title="signal scaled to")
     notes = (
-        "What keeps the correlation below 1 are the two ends, where the score is level, not error of the score. A rank "
-        "correlation over 21 levels says nothing of how much signal it takes to be seen.",
-        "The signal has entries of unit variance. By the formula as printed (signal over its Frobenius norm, which is "
-        "226 times as large as an entry) it drowns at every level but 1.",
+        "The correlation is below 1 because the score is flat at both ends, not because of error. A rank "
+        "correlation over 21 levels does not show how much signal is needed for detection.",
+        "The signal has entries of unit variance. By the printed formula (signal over its Frobenius norm, "
+        "which is 226 times as large as an entry) noise hides it at every level but 1.",
     )
     picture = Picture("ground_truth", made, "Feature split against the share of signal, mean and spread of the draws")
     return Page("", (("Scores", levels),), (picture,), notes, checks)
@@ -89,13 +89,13 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
         "rho": draws(pd.Series(rhos)),
         "p": Found(
             p,
-            why="21 levels at a correlation of 0.99 give 1e-17, at 0.997 1e-22; 1e-86 takes about 105 points at 0.99, "
-            "that is the levels counted five times.",
+            why="21 levels give 1e-17 at a correlation of 0.99 and 1e-22 at 0.997. 1e-86 needs about 105 points at "
+            "0.99, which is five times the number of levels.",
         ),
         "biased": draws(
             rows.noise_cka,
-            "By its formula biased linear CKA of independent noise is about d / (n + d), 0.56 for n = 200 and "
-            "d = 256, centred; 0.4 belongs to about 0.67 features per row.",
+            "By its formula biased linear CKA of independent noise is about d / (n + d), which is 0.56 for n = "
+            "200 and d = 256. A value of 0.4 needs about 0.67 features per row.",
         ),
         "unbiased": draws(level.noise_unbiased_cka),
         "noise": draws(noise),

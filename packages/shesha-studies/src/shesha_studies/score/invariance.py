@@ -106,9 +106,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     ]
     table = rows.groupby(["data", "change"], sort=False)[columns].mean().reset_index()
     notes = (
-        "Translation changes the score where distances are correlations of rows: a common vector in all rows is part "
-        "of every correlation (with Euclidean distances it changes nothing). One number added to all features changes "
-        "nothing.",
+        "Translation changes the score if distances are correlations of rows, because a common vector is part "
+        "of every correlation. It does not change Euclidean distances. One number added to all features "
+        "changes nothing.",
         "A similarity is invariant if its score to a third representation stays (`moved_`): linear maps and noise of "
         "sixteen of the features, since canonical correlations of 200 rows and 256 features are 1 whatever the data. "
         "`cka` is that of the rows before and after.",

@@ -71,7 +71,7 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 
 @preprocessing.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put the conditions at k = 30 beside Table 12, and the two curves beside Figure 5."""
+    """Compare the conditions at k = 30 compared with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
     made, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
@@ -80,9 +80,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="small")
     table = rows[rows.k.isin(FEW)].groupby(["condition", "k"], sort=False)[["shesha", "unbiased_cka"]].mean()
     notes = (
-        "Shrinkage to the identity has the units of the data: whitening the same rows in other units gives other "
-        "scores. Shrunk to its own scale, as is usual, the covariance gives the last condition.",
-        "A rank correlation of two curves that both fall says that both fall.",
+        "Shrinkage to the identity depends on the units of the data: the same rows in other units give other "
+        "scores. In the last condition the covariance is shrunk to its own scale, as is usual.",
+        "A rank correlation of two falling curves only shows that both fall.",
     )
     picture = Picture("preprocessing", made, "Feature split and CKA against components removed, by preprocessing")
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
@@ -99,8 +99,8 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 
 
 _WHYS = {
-    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, nor in which order; ours whitens "
-    "the whole and what is left each by its own covariance.",
+    "unbiased_cka/whitened": "The text does not say whether both sides are whitened, or in which order. Ours "
+    "whitens the whole and the rest each by its own covariance.",
     "difference/whitened": "Follows from the CKA above.",
 }
 
@@ -122,8 +122,8 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     freedom = 49
     p = float(2 * t.sf(found.mean() * np.sqrt(freedom / (1 - found.mean() ** 2)), freedom))
     why = (
-        "So much takes a correlation of 0.9994 over 51 deletions. Both curves fall, and a correlation of two falling "
-        "curves says no more."
+        "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
+        "that both fall."
     )
     return {"rho": rho, "p": Found(p, why=why)}
 

@@ -62,7 +62,7 @@ def _halves_cka(X: Matrix, n_splits: int = 5) -> float:
 
 @spectral.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put the four columns beside Table 11."""
+    """Compare the four columns with Table 11."""
     checks = against(published, published_numbers(rows))
     means = rows.groupby("k")[list(NUMBERS)].mean()
     halves = rows.groupby("k").halves_cka.mean()
@@ -76,10 +76,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     notes = (
         "The published Procrustes column is the square of the printed formula; ours is squared to match. By the "
         f"printed formula it is {np.sqrt(means.procrustes.loc[1]):.3f} at k = 1.",
-        "The mean row is no principal component and stays, as in the published numbers: one fixed vector in every "
-        "row that fills a growing part of what is left. The study `preprocessing` takes it away.",
-        "Chance is 0 for the split of independent features and for unbiased CKA. The dashed line is unbiased CKA of "
-        "two random halves of the features of what is left.",
+        "The mean row is not a principal component and stays, as in the published numbers. It is one fixed "
+        "vector in every row and a growing part of the remainder. The study `preprocessing` removes it.",
+        "Chance is 0 for the split of independent features and for unbiased CKA. The dashed line is unbiased "
+        "CKA of two random halves of the remaining features.",
     )
     picture = Picture("spectral", made, "Four scores against the number of principal components removed")
     return Page("", (("Means", means.reset_index()),), (picture,), notes, checks)

@@ -51,9 +51,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="small", title="signal")
     note = (
-        "This is no inflation but what averaging does: more features tell distances better, as a longer test is more "
-        "reliable (Spearman and Brown). It does mean that representations of different widths must not be ranked by "
-        "the raw score: audits rank them with as many features each."
+        "This is an effect of averaging, not inflation: more features measure distances better, as a longer "
+        "test is more reliable (Spearman and Brown). Representations of different widths must therefore not "
+        "be ranked by the raw score. Audits rank them with equal numbers of features."
     )
     picture = Picture("stability_and_width", made, "Feature split against the number of features, raw and corrected")
     return Page("", (("Means", table),), (picture,), (note,))

@@ -52,7 +52,7 @@ NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 1
     repeated=("noise of 500", "Table 10"),
 )
 def validation(representation: str, seed: int) -> dict[str, float]:
-    """Which of the ten tests of the score hold, on representations at hand, and what do they test?
+    """Which of the ten tests of the score hold, on representations available, and what do they test?
 
     In place of fifteen vision models: a dense layer on digits, three layers of MiniLM on SST-2, ten small networks on
     Fashion-MNIST and CIFAR-10; and noise of 500 x 128 (ten labels) and of 500 x 512 (a hundred).
@@ -64,7 +64,7 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 @validation.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Put the tests beside the published ones, and the tables beside their own lines."""
+    """Compare the tests compared with the published ones, and the tables with their own lines."""
     assert published is not None
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
@@ -73,10 +73,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
     notes = (
-        "Numbers of the fifteen published models cannot be repeated; their claims are asked of stand-ins, and numbers "
-        "that follow from other published numbers are computed from those.",
-        "Ten of the stand-ins are small networks trained for four passes over 3,000 images each: weaker than the "
-        "published ones, and of few classes.",
+        "Numbers of the fifteen published models cannot be repeated. Their claims are tested on stand-ins, "
+        "and numbers that follow from other published numbers are computed from those.",
+        "Ten of the stand-ins are small networks, trained for four passes over 3,000 images each. They are "
+        "weaker than the published models and have few classes.",
     )
     picture = Picture(
         "validation", _draw(models), "Drift under noise against the size of features; scores on components"

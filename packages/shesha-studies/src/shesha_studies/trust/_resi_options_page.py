@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _MARKS = "os^"
 NOTE = (
-    "Calibration, restricted permutations, basis averaging: nine networks a cell (three of each of three settings of a "
-    f"test, {EPOCHS} passes over Cora instead of the suite's 200, last layer, {N_ROWS} of the 1,000 test nodes, "
-    f"{N_PERMUTATIONS} permutations), so that a score rests on 36 pairs and differences of 0.05 are noise of the nine. "
-    "Restricted: only nodes of one class take each other's place, so that what is left is more than the classes. Basis "
-    "averaging: the difference of two feature splits on the given axes, or of the same averaged over random rotations "
-    "(`basis_averaged_split`). Chance: values drawn at random. More of calibration: the study `which-measure`."
+    "Calibration, restricted permutations, basis averaging: nine networks per cell (three of each of three settings of "
+    f"a test, {EPOCHS} passes over Cora instead of the suite's 200, last layer, {N_ROWS} of the 1,000 test nodes, "
+    f"{N_PERMUTATIONS} permutations), so a score has 36 pairs and differences of 0.05 are noise. "
+    "Restricted: nodes are permuted within classes only, so the result is beyond the classes. Basis "
+    "averaging: the difference of two feature splits on the given axes, or averaged over random rotations "
+    "(`basis_averaged_split`). Chance: random values. For more on calibration, see the study `which-measure`."
 )
 
 

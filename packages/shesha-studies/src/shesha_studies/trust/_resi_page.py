@@ -1,4 +1,4 @@
-"""The page of the benchmark beside the published one."""
+"""The page of the benchmark compared with the published one."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ REASONS = {
     "has small networks of Fashion-MNIST and CIFAR-10",
 }
 NOTES = (
-    "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`), at two "
-    "decimals as printed there, as the published ones are: scores equal to two decimals tie. Only the cells of "
-    "options train anything. RTD takes two subsets of rows there, ten in the paper.",
-    "The claims are words (`performs well`, `stands out`), and the rules that decide them are ours. Some were set "
-    "after a first look at the results: before, 9 agreed, 1 differed and 5 did not hold; after, 10, 3 and 2. So the "
-    "count of claims is worth less than each claim's numbers, which stand beside it.",
+    "Our scores are those of docs/benchmark (`shesha bench run small`, then `shesha bench report`), with "
+    "two decimals as printed there and in the paper, so equal scores tie. Only the cells of options train "
+    "networks. RTD uses two subsets of rows there, ten in the paper.",
+    "The claims are words (`performs well`, `stands out`), and we chose the rules that decide them. We "
+    "set some rules after a first look at the results: before, 9 agreed, 1 differed and 5 did not hold; "
+    "after, 10, 3 and 2. The numbers of each claim therefore matter more than the count of claims.",
     "The numbers of Tables 7 to 30 are inferred from their order in the appendix (graphs, language, vision; accuracy, "
     "outputs, labels, shortcuts, augmentation, layers): the values are stored by test and network, not by table.",
-    "A check stands for a whole table where it says so: its numbers are in `shesha.benchmark.published()`, 8,640 "
-    "in all. Numbers of other networks and data are not repeated; what is compared is the order of the 24 "
+    "Some checks cover a whole table and say so. Its numbers are in `shesha.benchmark.published()`, 8,640 "
+    "in all. Numbers of other networks and data are not repeated; we compare the order of the 24 "
     "measures.",
-    "Agreement is Spearman's correlation over the measures between our column and each published one of the same "
-    "test and score (on Cora: of the same network), averaged; unrelated orders have 0 +- 0.21. Published columns "
-    "agree with one another no better than the second number: that is what there is to agree with.",
-    "What would fool a reader: a first place. Over 20 columns the leaders' median ranks differ by less than a "
-    "rank; where data sets and networks are drawn anew, another measure is first. `first` says how often.",
-    "Scores that follow accuracy or outputs rest on ten models: two disjoint sets of ten of our own models, "
-    "trained alike, agree with each other at 0.04 to 0.58.",
+    "Agreement is Spearman's correlation over the measures between our column and each published column "
+    "of the same test and score (on Cora: of the same network), averaged. Unrelated orders have 0 +- "
+    "0.21. The second number is the agreement of published columns with one another, which limits what "
+    "can be expected.",
+    "A caution: first places are uncertain. Over 20 columns the leaders' median ranks differ by less than "
+    "a rank, and resampled data sets and networks have another leader. The column `first` says how often.",
+    "Scores that follow accuracy or outputs use ten models. Two disjoint sets of ten of our own models, "
+    "trained in the same way, agree at only 0.04 to 0.58.",
 )
 
 

@@ -20,10 +20,10 @@ BY = ["data", "widths", "measure"]
 CALIBRATED = ("CKA", "RSA", "mutual kNN")
 """The measures whose calibrated variants took part in the small suites."""
 NOTES = (
-    "Calibrated scores are 0 for all pairs that chance reaches, so that weak relations lose their order: where "
-    "widths are equal there is nothing to win and that to lose. Where they differ, the raw value of a biased "
-    "measure follows the widths, and calibration takes that away; measures without such a bias (unbiased CKA, "
-    "RSA, neighbours) lose there as well.",
+    "Calibrated scores are 0 for all pairs within chance, so weak relations lose their order. With equal "
+    "widths calibration can only lose. With different widths the raw value of a biased measure follows "
+    "the widths, and calibration removes this. Measures without such a bias (unbiased CKA, RSA, "
+    "neighbours) lose there as well.",
     "Groups of noise: two of four models, 48 rows, a shared part of rank 4 in noise, widths of 24 each or of 4 to "
     "108. Digits: features drawn from the first and from the last layer of the network that ships, 4 to 32 of "
     "them, so that width differs within groups and not between them. By chance AUPRC is 0.43 (6 of 14 distances "
@@ -31,9 +31,9 @@ NOTES = (
     "On the benchmark: our small suites at the two decimals of docs/benchmark, positions among all 41 measures, "
     "with three calibrated ones. Its pairs have equal widths and equal rows, so that chance is nearly the same "
     "for each of them.",
-    "What would fool a reader: calibration changes what a number says (0 is chance), and its order only where "
-    "chance differs between pairs: by width, rank or rows. A measure that leads here leads for this strength and "
-    "these widths.",
+    "A caution: calibration changes the meaning of a number (0 is chance). It changes the order only if "
+    "chance differs between pairs, by width, rank or rows. The best measure here is the best for this "
+    "strength and these widths.",
 )
 
 

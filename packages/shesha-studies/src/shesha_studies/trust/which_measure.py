@@ -84,7 +84,7 @@ def _digits(widths: tuple[int, ...], rng: np.random.Generator) -> dict[str, list
 
 @which_measure.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Raw beside calibrated: models of known groups, and the cells of the benchmark."""
+    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
     return make_page(rows)
 
 

@@ -1,0 +1,65 @@
+"""Values of results as JSON: what JSON does not know carries a mark."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import fields
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+"""Format number of files; other formats are refused."""
+ARRAYS = "biufU"
+"""Kinds of arrays that files hold."""
+
+
+@singledispatch
+def encode(value: Any, where: str) -> Any:
+    """Return JSON values; tuples become lists, because results have hardly any other lists."""
+    if isinstance(value, np.ndarray):
+        return {"$array": _array(value, where)}
+    if isinstance(value, np.generic):
+        return encode(value.item(), where)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(float(value))}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple):
+        return [encode(one, where) for one in value]
+    if isinstance(value, list):
+        return {"$list": [encode(one, where) for one in value]}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {str(key): encode(one, where) for key, one in value.items()}
+        return {"$dict": [[encode(key, where), encode(one, where)] for key, one in value.items()]}
+    raise TypeError(f"{where} must be numbers, texts, arrays or results to be saved, got {type(value).__name__}")
+
+
+def _array(value: np.ndarray[Any, Any], where: str) -> list[Any]:
+    if value.dtype.kind not in ARRAYS:
+        raise TypeError(f"{where} must be an array of numbers or texts to be saved, got dtype {value.dtype}")
+    content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
+    return [value.dtype.str, list(value.shape), content]
+
+
+def encode_fields(result: Any, where: str) -> dict[str, Any]:
+    """Return the fields of a result, with the name of its class."""
+    told = {one.name: encode(getattr(result, one.name), f"{where}.{one.name}") for one in fields(result)}
+    return {"$result": kind_name(type(result)), "fields": told}
+
+
+def kind_name(result: type) -> str:
+    """Return the name of a class in files, with its package if it is not in `shesha.results`.
+
+    Raises
+    ------
+    TypeError
+        The class is none of this library.
+    """
+    package, room, *_ = [*result.__module__.split("."), ""]
+    if package != "shesha":
+        raise TypeError(f"result must be of a class of this library, got {result.__module__}.{result.__name__}")
+    return result.__name__ if room == "results" else f"{room}.{result.__name__}"

@@ -1,0 +1,47 @@
+"""Some rows of a matrix, which are copied only when they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shesha.support.types import Array, Index
+
+_ENTRIES = 1 << 18
+"""Number of values that are read at a time."""
+
+
+class ChosenRows:
+    """Some rows of a matrix or mapped file, without a copy.
+
+    Parameters
+    ----------
+    given : array of shape (n_samples, n_features)
+        The matrix.
+    numbers : array of shape (n_chosen,)
+        Its rows, in their order here.
+    """
+
+    ndim = 2
+
+    def __init__(self, given: Array, numbers: Index) -> None:
+        self._given, self._numbers = given, numbers
+        self.shape, self.dtype = (len(numbers), int(given.shape[1])), given.dtype
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self._numbers)
+
+    def __getitem__(self, key: Any) -> Array:
+        """Return some rows, or some columns of them."""
+        if not isinstance(key, tuple):
+            return np.asarray(self._given[self._numbers[key]])
+        numbers, columns = self._numbers[key[0]], key[1]
+        step = max(1, _ENTRIES // self.shape[1])
+        parts = [self._given[numbers[at : at + step]][:, columns] for at in range(0, max(1, len(numbers)), step)]
+        return np.concatenate(parts)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Copy all rows."""
+        return np.asarray(self[:], dtype=dtype)

@@ -1,0 +1,178 @@
+"""Sentences and tables of a diff: what they name, how numbers read, and which layers fit on a screen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from shesha.results.audit.tables import list_names
+from shesha.results.changes.sentences import diff_claim, format_number, headline
+from shesha.results.changes.text import cell, choose_layers, column_title, shorten
+
+
+@dataclass
+class Score:
+    measure: str = "RDM drift"
+
+
+@dataclass
+class Layer:
+    name: str
+    change: float
+    verdict: str = "within noise"
+    low: float = math.nan
+    high: float = math.nan
+    noise: float = 0.02
+    reason: str = ""
+    scores: tuple = field(default_factory=lambda: (Score(),))
+
+    @property
+    def is_beyond_noise(self):
+        return self.verdict in ("changed", "replaced")
+
+
+@dataclass
+class Diff:
+    layers: list
+    noise_source: str = "3 re-encodings"
+    before: str = "old"
+    after: str = "new"
+    n_rows: int = 1200
+
+    def __iter__(self):
+        return iter(self.layers)
+
+
+def layers(*verdicts, change=0.1):
+    return Diff([Layer(f"layer {k}", change * (k + 1), verdict) for k, verdict in enumerate(verdicts)])
+
+
+def test_a_change_names_the_first_layer_and_the_largest():
+    found = headline(layers("within noise", "changed", "changed"))
+    assert found == (
+        "2 of 3 layers changed, beyond noise, from layer 1 on; most in layer 2: RDM drift of 0.300; "
+        "noise reaches 0.020 (3 re-encodings)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "begins"),
+    [
+        (("changed", "changed"), "All 2 layers changed, beyond noise; most in layer 1: "),
+        (("replaced", "replaced"), "All 2 layers were replaced, beyond noise; most in layer 1: "),
+        (("changed", "replaced"), "All 2 layers changed (1 replaced), beyond noise; most in layer 1: "),
+        (("within noise", "replaced"), "1 of 2 layers were replaced, beyond noise, from layer 1 on; most in layer 1: "),
+        (("changed",), "The geometry changed, beyond noise: RDM drift of 0.100; "),
+        (("replaced",), "The geometry was replaced, beyond noise: RDM drift of 0.100; "),
+        (("within noise", "within noise"), "No change beyond noise: the largest is in layer 1: RDM drift of 0.200; "),
+        (("unchanged", "unchanged"), "Nothing changed: all 2 layers have the same geometry to nine digits."),
+        (("unchanged",), "Nothing changed: the representation has the same geometry to nine digits."),
+    ],
+)
+def test_headlines_count_layers(verdicts, begins):
+    assert headline(layers(*verdicts)).startswith(begins)
+
+
+def test_layers_without_a_value_do_not_decide():
+    found = layers("not estimable", "not estimable")
+    found.layers[0].reason = "all rows are equal"
+    assert headline(found) == "No layer could be evaluated: all rows are equal."
+    one = layers("not estimable", "unchanged")
+    one.layers[0].change = math.nan
+    assert headline(one).startswith("Nothing changed")
+
+
+def test_an_interval_is_given_where_it_is_known():
+    found = layers("changed", "changed")
+    found.layers[1].low, found.layers[1].high = 0.15, 0.25
+    assert "RDM drift of 0.200 [0.150, 0.250]; noise" in headline(found)
+    assert "RDM drift of 0.200 [0.150, 0.250], 95 % interval; noise floor 0.020" in diff_claim(found)
+
+
+def test_a_claim_counts_verdicts_and_names_the_largest_change_that_is_known():
+    found = layers("changed", "not estimable", "changed", "within noise")
+    found.layers[1].change = found.layers[3].change = math.nan
+    said = diff_claim(found)
+    assert said.startswith("Of 4 layers compared between old and new on 1,200 inputs, the geometry of 2 changed, ")
+    assert "1 not estimable, 1 within noise; the largest change was in layer 2 (RDM drift of 0.300" in said
+    for one in found:
+        one.change = math.nan
+    assert "largest" not in diff_claim(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (math.nan, "none"), (0.00123, "0.0012"), (0.01, "0.010"), (0.0099, "0.0099"), (1.5, "1.500")],
+)
+def test_numbers_have_three_digits(value, text):
+    assert format_number(value) == text
+
+
+def test_neighbours_are_in_percent():
+    assert cell("mutual kNN(k=5)", 0.125) == "12.5%"
+    assert cell("mutual kNN", math.nan) == "none"
+    assert cell("CKA", 0.125) == "0.125"
+    assert [column_title(one) for one in ("mutual kNN(k=5)", "unbiased CKA", "RSA(metric=cosine)")] == [
+        "neighbours lost",
+        "1 - CKA",
+        "RSA",
+    ]
+
+
+def test_names_are_shortened_to_their_column():
+    assert shorten("a" * 44) == "a" * 44
+    assert shorten("a" * 45) == "a" * 41 + "..."
+    assert shorten("abcdef", 5) == "ab..."
+    assert shorten(" a\n  b ", 5) == "a b"
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 40])
+@pytest.mark.parametrize("most", [6, 7, 12])
+def test_the_layers_that_are_shown_are_the_ones_that_matter(n, most):
+    rng = np.random.default_rng([n, most])
+    for _ in range(20):
+        changes = rng.random(n)
+        verdicts = ["changed" if one > 0.8 else "within noise" for one in changes]
+        changes[rng.random(n) < 0.1] = math.nan
+        every = [
+            Layer(str(k), change, verdict) for k, (change, verdict) in enumerate(zip(changes, verdicts, strict=True))
+        ]
+        shown = choose_layers(Diff(every), most)
+        numbers = [int(one.name) for one in shown]
+        assert numbers == sorted(set(numbers))
+        if n <= most:
+            assert shown == every
+            continue
+        # One line says how many are left out.
+        assert len(shown) == most - 1
+        assert {0, n - 1} <= set(numbers)
+        if not np.isnan(changes).all():
+            assert int(np.nanargmax(changes)) in numbers
+        beyond = [k for k, one in enumerate(every) if one.is_beyond_noise]
+        if beyond:
+            assert {beyond[0], max(0, beyond[0] - 1)} <= set(numbers)
+
+
+def test_where_nothing_changed_layers_are_evenly_spaced():
+    found = choose_layers(layers(*["unchanged"] * 41, change=0.0), 12)
+    numbers = [int(one.name.split()[1]) for one in found]
+    assert numbers == [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40]
+
+
+@pytest.mark.parametrize(
+    ("names", "several", "text"),
+    [
+        ("a", 1, "a"),
+        ("a", 5, "a"),
+        ("ab", 2, "both"),
+        ("abc", 3, "all 3"),
+        ("abc", 5, "a, b and c"),
+        ("abcd", 9, "a, b, c and d"),
+        ("abcde", 9, "a, b, c and 2 more"),
+    ],
+)
+def test_up_to_four_names_are_listed(names, several, text):
+    assert list_names(list(names), several) == text

@@ -1,0 +1,140 @@
+"""Parts of pages of studies: notes, lines of scorecards, ticks, heat maps, and means of draws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shesha.studies import published
+from shesha.studies.appendix import _in_order, _page_link, _place, _section_title
+from shesha.studies.checks import Check
+from shesha.studies.claims import NO, YES, Claim, Rule, judge
+from shesha.studies.facts import Fact
+from shesha.studies.html_page import _verdict_sentence
+from shesha.studies.page import Page, save_page
+from shesha.studies.published_comparison import compare_with_published
+from shesha.studies.scorecards import _line, counts
+
+
+@pytest.mark.parametrize(("notes", "text"), [((), ""), (("one",), "one\n\n"), (("one", "two"), "- one\n\n- two\n\n")])
+def test_several_notes_are_a_list(tmp_path, notes, text):
+    place = save_page(Page("It is.", notes=notes), tmp_path / "new", "A title", "Is it so?", "seven cells")
+    assert place.read_text() == f"# A title\n\nIs it so?\n\n**It is.**\n\n{text}## What was run\n\nseven cells\n"
+
+
+def test_draws_have_a_mean_and_two_have_a_spread():
+    assert published.draws(pd.Series([1.0, 3.0])) == published.Found(2.0, math.sqrt(2))
+    assert published.draws(pd.Series([1.5]), "few").error == 0
+    assert published.draws(pd.Series([1.5]), "few").ours == 1.5
+    assert published.draws(pd.Series([], dtype=float)).ours is None
+
+
+def test_numbers_are_found_by_table_row_and_name():
+    lines = pd.DataFrame(
+        {
+            "where": [published.PAPER + one for one in ("Table 1", "Table 1", "Table 2", "Table 1")],
+            "row": ["a", "b", "a", 3],
+            "number": ["rho", "rho", "rho", "n"],
+            "published": ["0.1", "0.2", "0.3", "7"],
+        }
+    )
+    assert published.number(lines, "Table 1", "b", "rho") == 0.2
+    assert published.number(lines, "Table 2", "a", "rho") == 0.3
+    assert published.number(lines, "Table 1", "3", "n") == 7
+    assert published.of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
+
+
+def test_claims_in_words_are_told_apart_from_numbers():
+    lines = pd.DataFrame({"key": ["claim/a", "b"], "published": ["yes", "1"]})
+    numbers, worded = published.apart(lines)
+    assert numbers.key.tolist() == ["b"]
+    assert worded.key.tolist() == ["a"]
+    assert published.key_of({"key": "claim/a"}) == "a"
+    assert published.key_of({"key": float("nan")}) == published.key_of({}) == ""
+
+
+def test_a_line_of_a_scorecard_names_the_control():
+    rule = Rule("rho", "above", 0.0, "a reason", {YES: "Found.", NO: "Not found."})
+    control = Rule("left", "above", 0.0, "a reason", {YES: "Left.", NO: "Gone."}, "the length held constant")
+    facts = {"rho": Fact(1.0), "left": Fact(-1.0)}
+    plain = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, card=True)
+    tested = Claim("P", "a", "own", "Table 1", "it is", "its recipe", "{rho:.1f}.", rule, control, card=False)
+    alone, beside = (_line(judge(one, facts)) for one in (plain, tested))
+    assert alone[0] == "“it is” (Table 1)"
+    assert alone[2].endswith("no control needed")
+    assert beside[2].endswith(" no: the length held constant")
+    assert beside[3:] == ["its recipe", "1.0. Found. Gone.", "[own](own/page.md)"]
+    # One group has the claim; what is not on the card is not counted.
+    assert sum(counts([judge(plain, facts), judge(tested, facts)])) == 1
+
+
+def test_places_of_an_appendix():
+    assert _page_link("Geometric Stability (2026)") == "numbers_geometric_stability.md"
+    assert [_place(one) for one in ("Paper, Table 3", "Paper, 4.1, second", "Paper")] == [
+        "Table 3",
+        "4.1, second",
+        "text",
+    ]
+    assert [_section_title(one) for one in ("4.1", "4.1 and 5", "Table 2", "")] == [
+        "Section 4.1",
+        "Sections 4.1 and 5",
+        "Table 2",
+        "",
+    ]
+    assert sorted(["Table 10", "Table 9", "Table 9b", "text"], key=_in_order) == [
+        "Table 9",
+        "Table 9b",
+        "Table 10",
+        "text",
+    ]
+
+
+def test_published_numbers_meet_the_means_of_their_draws():
+    ours = pd.DataFrame({"k": [1, 1, 1, 2], "score": [0.4, 0.5, 0.6, 0.9]})
+    paper = pd.DataFrame({"k": [1, 2, 3, 1], "score": [0.55, 0.8, 0.5, math.nan]})
+    found = compare_with_published(ours, paper, ["k"], ["score", "absent"])
+    assert found.ours.tolist() == pytest.approx([0.5, 0.9, math.nan], nan_ok=True)
+    assert found.sd.tolist() == pytest.approx([0.1, math.nan, math.nan], nan_ok=True)
+    assert found.difference.tolist() == pytest.approx([-0.05, 0.1, math.nan], nan_ok=True)
+    assert found.draws.tolist() == [3, 1, 0]
+    assert found.verdict.tolist() == ["agrees", "differs", "not run"]
+    assert compare_with_published(ours, paper[:1], [], ["score"]).draws.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "sentence"),
+    [
+        ((), ""),
+        (("agrees",), "The one published number or claim agrees."),
+        (("not run",), "The one published number or claim was not run."),
+        (("agrees", "differs"), "Of 2 published numbers and claims 1 agrees, 1 differs."),
+        (("differs", "agrees", "agrees"), "Of 3 published numbers and claims 2 agree, 1 differs."),
+    ],
+)
+def test_verdicts_are_counted_in_a_sentence(verdicts, sentence):
+    assert _verdict_sentence([Check("Paper", "a", 1.0, 1.0, one, "a reason") for one in verdicts]) == sentence
+
+
+def test_every_second_tick_is_left_out_where_there_are_seven():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from shesha.studies.pictures import figure, heat, logarithmic
+
+    made, (first, second, third) = figure(3)
+    logarithmic(first, [8, 2, 4, 2])
+    assert [one.get_text() for one in first.get_xticklabels()] == ["2", "4", "8"]
+    logarithmic(second, range(1, 7))
+    assert len(second.get_xticks()) == 6
+    logarithmic(third, range(1, 8))
+    # The largest stays.
+    assert [one.get_text() for one in third.get_xticklabels()] == ["1", "3", "5", "7"]
+    assert first.get_xscale() == "log"
+    assert made.get_size_inches()[0] == pytest.approx(3 * 4.3)
+    _, (ax,) = figure()
+    heat(ax, pd.DataFrame([[0.2, np.nan], [0.5, 0.9]], [1, 2], ["a", "b"]), limits=(0.0, 1.0))
+    told = {one.get_text(): (one.get_color(), one.get_position()) for one in ax.texts}
+    assert told == {"0.20": ("white", (0, 0)), "0.50": ("white", (0, 1)), "0.90": ("black", (1, 1))}
+    matplotlib.pyplot.close("all")
