@@ -72,6 +72,7 @@ def test_neighbours_and_distances_are_sampled_beside_exact_sums(invoke, files, t
     assert 0 < neighbours["sampling_error"] <= 0.01
     assert abs(neighbours["value"] - expected["mutual kNN"].value) < 4 * neighbours["sampling_error"]
     assert "pairs of rows: Monte Carlo standard error" in found["RSA"]["note"]
+    assert found["CKA"]["note"] == "exact, from all rows in one pass"
 
 
 def test_an_interrupted_pass_resumes(files, tmp_path, monkeypatch):

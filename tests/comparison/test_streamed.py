@@ -141,3 +141,11 @@ def test_no_rows_and_few_rows():
     equal = shesha.compare(Moments.of(np.ones((9, 2)), np.eye(9)), ["CKA", "CCA", "OrthProc", "MagDiff"])
     assert [one.has_value for one in equal] == [False, False, False, True]
     assert "all rows are equal" in equal["CKA"].reason
+
+
+def test_the_sentence_of_a_paper_states_no_p_of_zero():
+    found = shesha.compare(Moments.of(*related(20_000, 1.0)), "CKA", calibrate=True)
+    assert found["CKA"].p_value < 1e-6
+    text = " ".join(str(found.sentence()).split())
+    assert "p < 1e-6" in text
+    assert "p = 0" not in text

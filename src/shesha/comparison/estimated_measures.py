@@ -104,12 +104,13 @@ def compare_stored(
     summed = [measure for measure in chosen if takes_moments(measure)]
     estimated = [measure for measure in chosen if measure not in summed and not reason_against(measure)]
     scores = {measure.name: missing_score(measure, f"{reason_against(measure)}{_UNFIT}") for measure in chosen}
-    interrupted = False
+    interrupted, exchanged = False, ""
     try:
         if summed:
             known = Moments.of(X, Y, names=names) if moments is None else moments
             exact = compare_moments(known, summed, **chance, confidence=sampling.confidence, seed=sampling.seed)
-            scores |= {score.measure: score for score in exact.scores}
+            scores |= {one.measure: add_note(one, _ONE_PASS) if one.has_value else one for one in exact.scores}
+            exchanged = exact.exchanged
         for score in track(sampled_scores(estimated, first, second, sampling), len(estimated), "sampling"):
             scores[score.measure] = add_note(score, _NO_CHANCE) if chance["calibrate"] else score
     except KeyboardInterrupt:
@@ -118,8 +119,9 @@ def compare_stored(
         scores |= {measure.name: score_not_reached(measure) for measure in missing}
     shapes = (first.n_rows, first.n_features), (second.n_rows, second.n_features)
     table = tuple(scores[measure.name] for measure in chosen)
-    return Comparison(*names, shapes, table, number(sampling.seed), interrupted)
+    return Comparison(*names, shapes, table, number(sampling.seed), interrupted, exchanged)
 
 
 _UNFIT = ", and the rows do not fit in memory: use fewer rows"
+_ONE_PASS = "exact, from all rows in one pass"
 _NO_CHANCE = "no chance level: the value is an estimate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -83,7 +84,9 @@ def is_sharded(path: Path) -> bool:
 
 
 def _open_shards(path: Path, key: str | None) -> ShardedMatrix:
-    openers = {ending: partial(_OPENERS[ending], key=key) for ending in (".npy", ".parquet")}
+    openers: dict[str, Callable[[Path], Any]] = {
+        ending: partial(_OPENERS[ending], key=key) for ending in (".npy", ".parquet")
+    }
     return ShardedMatrix(path, openers)
 
 

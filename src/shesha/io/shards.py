@@ -29,7 +29,9 @@ class ShardedMatrix:
         self._openers = openers
         self._lock = Lock()
         self._last: tuple[int, Any] | None = None
-        widths, dtypes, lengths = [], [], []
+        widths: list[int] = []
+        dtypes: list[np.dtype[Any]] = []
+        lengths: list[int] = []
         for file in self.files:
             shard = openers[file.suffix.lower()](file)
             if len(shard.shape) != 2 or (widths and shard.shape[1] != widths[0]):
@@ -45,7 +47,7 @@ class ShardedMatrix:
     def __getitem__(self, rows: slice) -> Array:
         """Return some rows from the files that hold them."""
         start, stop, _ = rows.indices(self._starts[-1])
-        blocks = []
+        blocks: list[Array] = []
         while start < stop:
             place = bisect_right(self._starts, start) - 1
             first, end = self._starts[place], min(stop, self._starts[place + 1])

@@ -25,6 +25,11 @@ def format_p(value: float) -> str:
     return f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
+def equal_p(value: float) -> str:
+    """Return p with its value; those of closed forms may be too small to be told from 0."""
+    return f"p = {format_p(value)}" if value >= 1e-6 else "p < 1e-6"
+
+
 def interval(low: float, high: float, confidence: float | None = None) -> str:
     """Return an interval in parentheses, after a space; nothing where there is none."""
     if low != low or high != high:

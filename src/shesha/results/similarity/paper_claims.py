@@ -79,7 +79,7 @@ def recommended_first(scores: tuple[Score, ...]) -> list[Score]:
 def _score(one: Score, folds: int | None = None) -> str:
     p = one.deciding_p_value
     corrected = "corrected " if one.corrected_p_value == one.corrected_p_value else ""
-    chance = f", chance {say.format_number(one.null_mean)}, {corrected}p = {say.format_p(p)}" if p == p else ""
+    chance = f", chance {say.format_number(one.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
     held = "" if one.held_out is None else f", held out {say.format_number(one.held_out)} ({folds} folds)"
     value = f"{say.format_number(one.value)}{say.interval(one.interval_low, one.interval_high)}"
     return f"{with_source(one.measure)} {value}{chance}{held}"
