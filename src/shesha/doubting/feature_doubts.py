@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.kernels.standardisation import is_constant, z_scores
+from shesha.kernels.standardisation import centred_units, is_constant, z_scores
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
@@ -159,7 +159,8 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     if len(columns) < 4:
         return None
     columns = columns[~is_constant(sample[:, columns])]
-    squared = np.square(np.corrcoef(sample[:, columns], rowvar=False))
+    unit = centred_units(sample[:, columns])
+    squared = np.square(unit.T @ unit)
     close = coo_array(squared >= _lowest(len(sample)) ** 2)
     group = np.asarray(connected_components(close, directed=False)[1], dtype=np.intp)
     return (columns, group) if _are_isolated(1 - squared, group) else None
