@@ -216,7 +216,9 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     """Sums of products of centred columns over all rows, which may be on disk."""
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
-    scale = np.where(is_constant(sample), 1.0, sample.std(axis=0))
+    scale = sample.std(axis=0)
+    # Squares of columns far below the largest number are out of range, as if these were constant.
+    scale = np.where(is_constant(sample) | (scale == 0), 1.0, scale)
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
     for block in subject.blocks(0):
         rows = (block[:, columns] - middle) / scale
