@@ -198,6 +198,16 @@ def test_a_layer_whose_rows_are_all_equal_is_no_answer_but_a_reason(layers):
     assert alone.headline.startswith("No layer could be evaluated")
 
 
+def test_a_single_group_is_refused_in_plain_words(layers):
+    with pytest.raises(ValueError, match=r"^groups must name at least 2 groups, .* got 1: without groups"):
+        shesha.diff(layers, layers, groups=np.zeros(120))
+
+
+def test_two_unequal_groups_are_not_refused(layers, rng):
+    found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1], [50, 70]))
+    assert any("no interval: it needs at least 5 groups, got 2" in note for note in found.notes), found.notes
+
+
 def test_few_groups_leave_no_interval_and_say_so(layers, rng):
     found = shesha.diff(layers, noisy(layers, rng, 0.3), groups=np.repeat([0, 1, 2], 40))
     assert np.isnan(found["embeddings"].low)

@@ -193,11 +193,46 @@ def test_what_changes_nothing_is_not_doubted(name):
     assert sum(map(bool, found)) <= 3, found
 
 
-@pytest.mark.parametrize("r", [0.96, 0.97, 0.98, 1])
-def test_noisy_copies_of_features_are_found(r):
-    rng = np.random.default_rng(0)
-    X, noise = rng.standard_normal((2, 200, 40))
-    assert doubts(np.hstack([X, r * X + np.sqrt(1 - r**2) * noise])).names == ("copied features",)
+@pytest.mark.parametrize("n_rows", [50, 200])
+@pytest.mark.parametrize("r", [0.95, 0.96, 0.98, 1])
+def test_noisy_copies_of_features_are_found(r, n_rows):
+    for seed in range(2):
+        X, noise = np.random.default_rng(seed).standard_normal((2, n_rows, 25))
+        found = doubts(np.hstack([X, r * X + np.sqrt(1 - r**2) * noise]), order=False).names
+        assert "copied features" in found, seed
+
+
+def autoregressive(rng, n, d, phi):
+    X = rng.standard_normal((n, d))
+    for column in range(1, d):
+        X[:, column] = phi * X[:, column - 1] + np.sqrt(1 - phi**2) * X[:, column]
+    return X
+
+
+def exact_rank(rng, n, rank):
+    return rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 50))
+
+
+NO_COPIES = {
+    "rank 2": lambda rng, n: exact_rank(rng, n, 2),
+    "rank 3": lambda rng, n: exact_rank(rng, n, 3),
+    "rank 5": lambda rng, n: exact_rank(rng, n, 5),
+    "neighbours correlated at 0.95": lambda rng, n: autoregressive(rng, n, 40, 0.95),
+    "all correlated at 0.5": lambda rng, n: rng.standard_normal((n, 1)) + rng.standard_normal((n, 40)),
+}
+
+
+@pytest.mark.parametrize("n_rows", [50, 300])
+@pytest.mark.parametrize("name", NO_COPIES)
+def test_correlated_features_are_not_called_copies(name, n_rows):
+    found = [doubts(NO_COPIES[name](np.random.default_rng(seed), n_rows), order=False).names for seed in range(3)]
+    assert not any("copied features" in names for names in found), found
+
+
+def test_the_largest_numbers_raise_no_warning():
+    X = np.random.default_rng(0).standard_normal((40, 8))
+    X[0, 0] = np.finfo(float).max
+    doubts(X)
 
 
 @pytest.mark.parametrize(

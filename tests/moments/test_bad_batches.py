@@ -31,7 +31,7 @@ def equal(one, other):
         ),
         ((np.zeros(5), np.zeros((5, 3))), ValueError, r"X must be 2-D \(n_samples, n_features\), got shape \(5,\)"),
         ((np.zeros((5, 4)), np.zeros((5, 3), dtype=complex)), TypeError, r"Y must be a matrix of real numbers"),
-        ((np.zeros((5, 4)),), TypeError, r"update takes 2 matrices, got 1"),
+        ((np.zeros((5, 4)),), TypeError, r"sides must be 2 matrices, one for each name, got 1"),
     ],
 )
 def test_a_bad_batch_counts_nothing(batch, error, message):

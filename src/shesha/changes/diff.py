@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.nulls.permutations import Design
+from shesha.nulls.design_arguments import exchange
 from shesha.results.changes.diff import Diff, LayerChange
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
@@ -41,7 +41,7 @@ from shesha.support.types import Index, Seed
 
 MEASURES = ("RDM drift", "unbiased CKA")
 _NO_LEVEL = 0.9
-"""Only the subsets of the evidence are used, not its permutations, which would fail with few groups."""
+"""Nothing is tested here: only the subsets of the evidence are used, not its permutations."""
 _LOOKED_AT = 5000
 """Maximum number of rows searched for those that moved, because the work grows with its square."""
 _MOVED = 50
@@ -239,8 +239,14 @@ def _choose(measures: Choice | Iterable[Choice] | None, k: int | None, n_rows: i
 
 def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: Seed) -> Evidence:
     """Draw the subsets of rows for intervals; they leave out whole groups."""
-    design = {name: known[name][scored] for name in ("blocks", "groups") if known.get(name) is not None}
-    return Evidence.draw(len(scored), 1, _NO_LEVEL, confidence, seed, design=cast(Design, design))
+    labels = {name: known[name][scored] for name in ("blocks", "groups") if known.get(name) is not None}
+    design = exchange(len(scored), **labels)
+    if "groups" in labels and not design.clusters.any():
+        raise ValueError(
+            "groups must name at least 2 groups, because intervals leave out whole groups, got 1: without groups, "
+            "intervals hold for other rows of this one"
+        )
+    return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:

@@ -91,7 +91,7 @@ class Subject:
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
         found = self.given.get("largest", ())
-        return tuple(2.0 ** np.floor(np.log2(one)) if one > 0 else 1.0 for one in found or map(_largest, self.sides))
+        return tuple(_power_of_two(one) if one > 0 else 1.0 for one in found or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Some rows of a side, in its unit."""
@@ -210,6 +210,11 @@ class Subject:
 
 def _largest(side: Rows) -> float:
     return max(max(float(block.max(initial=0.0)), -float(block.min(initial=0.0))) for _, block in side.blocks(_BLOCK))
+
+
+def _power_of_two(number: float) -> float:
+    """The largest power of two up to a number; rounded logarithms of the largest numbers would overflow."""
+    return float(np.ldexp(1.0, np.frexp(number)[1] - 1))
 
 
 def _n_far(lengths: Vector) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.kernels.standardisation import is_constant, z_scores
+from shesha.kernels.standardisation import centred_units, is_constant, z_scores
 from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
@@ -24,8 +24,11 @@ _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
 """Mean cosine above which cosines carry little information, and the change of a score for smaller ones."""
 _COPY, _COPIES = 0.95, 0.1
 """Correlation of duplicates with noise, and the share of the columns that must have a duplicate."""
-_ALIKE, _GAP = 0.8, 0.75
-"""Share of strongly correlated pairs of columns that must be duplicates; low rank gives pairs of every strength."""
+_ERRORS = 2.0
+"""Standard errors by which a sample correlation of duplicates may be lower."""
+_ISOLATED, _MOSTLY = 2.5, 0.75
+"""How many times less of a group of duplicates than of its next neighbour is unexplained, and for which share of the
+duplicates; low rank and chains of neighbours give pairs of every strength."""
 _WIDEST = 1024
 """Maximum number of columns that are compared with one another."""
 _VALUES, _ROWS = 8, 12
@@ -128,7 +131,8 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     left = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
     whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
-        f"{100 * share:.0f} % of the features duplicate another one (correlation above {_COPY:g}), and "
+        f"{100 * share:.0f} % of the features duplicate another one (correlation above "
+        f"{_lowest(len(subject.sample)):.2f}), and "
         "duplicates agree across any split of the features; without duplicates, the score changes from "
         f"{whole:.2f} to {left:.2f}"
     )
@@ -154,16 +158,27 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     columns = columns[n_values >= _VALUES]
     if len(columns) < 4:
         return None
-    unit = sample[:, columns] - sample[:, columns].mean(axis=0)
-    lengths = np.linalg.norm(unit, axis=0)
-    columns, unit = columns[lengths > 0], unit[:, lengths > 0] / lengths[lengths > 0]
-    correlations = np.abs(unit.T @ unit)
-    i, j = np.nonzero(correlations >= _COPY)
-    n_alike = int(np.count_nonzero(correlations >= _ALIKE)) - len(columns)
-    if len(i) - len(columns) < _GAP * n_alike:
-        return None
-    graph = coo_array((np.ones(len(i)), (i, j)), shape=(len(columns), len(columns)))
-    return columns, np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
+    columns = columns[~is_constant(sample[:, columns])]
+    unit = centred_units(sample[:, columns])
+    squared = np.square(unit.T @ unit)
+    close = coo_array(squared >= _lowest(len(sample)) ** 2)
+    group = np.asarray(connected_components(close, directed=False)[1], dtype=np.intp)
+    return (columns, group) if _are_isolated(1 - squared, group) else None
+
+
+def _lowest(n_rows: int) -> float:
+    """Smallest sample correlation of duplicates, whose correlation in many rows is larger."""
+    return float(np.tanh(np.arctanh(_COPY) - _ERRORS / np.sqrt(n_rows - 3)))
+
+
+def _are_isolated(unexplained: Matrix, group: Index) -> bool:
+    """Whether most columns with a duplicate are far closer to all of their group than to any other column."""
+    duplicated = np.bincount(group)[group] > 1
+    together = group[:, None] == group
+    inside = np.where(together, unexplained, 0.0).max(axis=1)
+    outside = np.where(together, 1.0, unexplained).min(axis=1)
+    isolated = outside >= _ISOLATED * inside
+    return bool(np.any(duplicated) and np.mean(isolated[duplicated]) >= _MOSTLY)
 
 
 @doubt("whitened")
@@ -201,7 +216,9 @@ def _covariance(subject: Subject, columns: Index) -> tuple[Matrix, int]:
     """Sums of products of centred columns over all rows, which may be on disk."""
     middle = subject.sample[:, columns].mean(axis=0)
     sample = subject.sample[:, columns]
-    scale = np.where(is_constant(sample), 1.0, sample.std(axis=0))
+    scale = sample.std(axis=0)
+    # Squares of columns far below the largest number are out of range, as if these were constant.
+    scale = np.where(is_constant(sample) | (scale == 0), 1.0, scale)
     total, sums = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
     for block in subject.blocks(0):
         rows = (block[:, columns] - middle) / scale

@@ -78,7 +78,7 @@ class Moments:
             If shapes do not fit, or entries are not finite; then nothing of the batch is counted.
         """
         if len(sides) != len(self.names):
-            raise TypeError(f"update takes {len(self.names)} matrices, got {len(sides)}")
+            raise TypeError(f"sides must be {len(self.names)} matrices, one for each name, got {len(sides)}")
         found = check_batch(sides, self.names, None if self._state is None else self._state.widths)
         self._add(found, rows, checked=False)
 
