@@ -82,7 +82,7 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
     columns = (
         Column("value", tuple(f"{one.value:.2f}" for one in raw)),
         Column("by chance", tuple(f"{one.expected + 0.0:.2f}" for one in raw)),
-        Column("asks for", tuple(RECOMMENDED[one.measure] for one in raw), "<"),
+        Column("compares", tuple(RECOMMENDED[one.measure] for one in raw), "<"),
     )
     yield _Step(
         f"2. Is {_LAYER} similar to the same layer before training?",

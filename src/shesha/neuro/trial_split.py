@@ -229,5 +229,5 @@ def _inequality(trials: Trials) -> tuple[str, ...]:
         return ()
     return (
         f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers alone make distances "
-        "reproducible; compare with chance, or pass trials_per_half=",
+        "reproducible, which raises chance and can hide a code; pass trials_per_half=2 for equal numbers",
     )
