@@ -117,6 +117,34 @@ def test_no_diff_touches_more_than_two_files():
         assert applied(text, diff.split(f"+++ src/{files[1]}\n")[1]).count("\n") > text.count("\n")
 
 
+@pytest.mark.skipif(find_spec("ruff") is None, reason="ruff is not installed")
+def test_the_library_with_every_diff_passes_lint_and_format(inside):
+    for check in (("check",), ("format", "--check")):
+        settings = ("--no-cache", "--config", PAGE.parents[1] / "pyproject.toml")
+        ended = subprocess.run(
+            [sys.executable, "-m", "ruff", *check, *settings, inside / "shesha"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("mypy") is None, reason="mypy is not installed")
+def test_the_library_with_every_diff_passes_strict_types(inside):
+    new = [name for diff in DIFFS for name in re.findall(r"^\+\+\+ src/(\S+)$", diff, re.MULTILINE)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", PAGE.parents[1] / "pyproject.toml", *new],
+        cwd=inside,
+        env=os.environ | {"MYPYPATH": str(inside), "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
+
+
 def test_a_measure_is_listed_and_compared(place, data):
     assert "column agreement: Mean correlation of corresponding columns." in command(
         place, data, "measures", "column-agreement"

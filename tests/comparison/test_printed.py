@@ -70,6 +70,11 @@ def test_a_comparison_says_at_once_whether_it_is_above_chance():
     assert replace(TWO, scores=(GULP,)).headline.startswith("No measure has a value")
 
 
+def test_the_header_stands_over_its_numbers_where_all_names_are_short():
+    header, _, line = str(replace(TWO, scores=(CKA,))).split("\n\n")[1].split("\n")
+    assert header.index("value") + len("value") == line.index("0.8124") + len("0.8124")
+
+
 def test_each_number_says_which_way_is_closer_and_what_is_possible():
     _, (header, *lines), *_ = sections(str(TWO))
     assert header.split("  ") != header

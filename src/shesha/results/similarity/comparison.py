@@ -276,7 +276,7 @@ def _remark_lines(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _family_lines(scores: list[Score], head: str, cells: Callable[[Score], str]) -> list[str]:
-    width = max(len(score.measure) for score in scores)
+    width = max(len("measure"), *(len(score.measure) for score in scores))
     lines = [f"  {'measure':<{width}}  {head}"]
     order = {family: place for place, family in enumerate(dict.fromkeys(score.family for score in scores))}
     family = ""
