@@ -52,6 +52,8 @@ def _layers(result: Diff) -> Table:
     layers = list(result)
     measures = [score.measure for score in layers[0].scores] if layers else []
     columns = [
+        # First, because a phone shows only the first columns of a table.
+        Column("verdict", tuple(one.verdict for one in layers), "<"),
         Column("change", tuple(format_number(one.change) for one in layers)),
         Column("low", tuple(format_number(one.low) for one in layers)),
         Column("high", tuple(format_number(one.high) for one in layers)),
@@ -62,7 +64,6 @@ def _layers(result: Diff) -> Table:
             for i, name in enumerate(measures)
             if i
         ),
-        Column("verdict", tuple(one.verdict for one in layers), "<"),
     ]
     return Table(tuple(one.name for one in layers), (tuple(columns),), "Layers", "layer")
 
@@ -79,14 +80,14 @@ def _change_sections(result: Diff) -> tuple[Section, ...]:
 
 def _classes(result: Diff) -> Table:
     columns = (
+        Column(
+            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in result.classes), "<"
+        ),
         Column("before", tuple(format_number(one.before) for one in result.classes)),
         Column("after", tuple(format_number(one.after) for one in result.classes)),
         Column("change", tuple(f"{one.change:+.3f}" for one in result.classes)),
         Column("p", tuple(format_number(one.p_value) for one in result.classes)),
         Column("corrected p", tuple(format_number(one.p_adjusted) for one in result.classes)),
-        Column(
-            "verdict", tuple(one.in_words if one.p_adjusted <= LEVEL else "no change" for one in result.classes), "<"
-        ),
     )
     names = tuple(one.first if one.first == one.second else f"{one.first}, {one.second}" for one in result.classes)
     return Table(names, (columns,), "Classes", "classes")
