@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -106,11 +106,9 @@ class Exchange:
         array of shape (n_rows,)
             Row `order[i]` takes the place of row i.
         """
-        order = np.arange(self.n_rows)
         if self.shift:
-            for rows in self.strata:
-                order[rows] = np.roll(rows, -int(rng.integers(len(rows))))
-            return order
+            return self._circular_shift(int(rng.integers(len(rows))) for rows in self.strata)
+        order = np.arange(self.n_rows)
         for units in self.unit_arrays:
             order[units] = units[rng.permutation(len(units))]
         return order
@@ -123,11 +121,14 @@ class Exchange:
 
     def _all_shifts(self) -> Iterator[Index]:
         """Yield every combination of shifts, the identity first."""
-        for lags in product(*(range(len(rows)) for rows in self.strata)):
-            order = np.arange(self.n_rows)
-            for rows, lag in zip(self.strata, lags, strict=True):
-                order[rows] = np.roll(rows, -lag)
-            yield order
+        yield from map(self._circular_shift, product(*(range(len(rows)) for rows in self.strata)))
+
+    def _circular_shift(self, lags: Iterable[int]) -> Index:
+        """Shift each stratum in a circle by its own lag."""
+        order = np.arange(self.n_rows)
+        for rows, lag in zip(self.strata, lags, strict=True):
+            order[rows] = np.roll(rows, -lag)
+        return order
 
     def resample(self, rng: np.random.Generator) -> Index:
         """Draw how often each row counts in a bootstrap resample.
