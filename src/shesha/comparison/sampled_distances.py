@@ -57,11 +57,11 @@ def _standard(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
     rows = np.empty((source.n_rows, source.n_features))
     for start in range(0, source.n_rows, PANEL):
         some = numbers[start : start + PANEL]
-        rows[some] = _directed(source.read(some), some, metric)
+        rows[some] = _standardise_rows(source.read(some), some, metric)
     return rows, 1.0
 
 
-def _directed(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
+def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
     """Standardise rows; refuse those without a direction."""
     bad = find_undirected_rows(rows, metric)
     if len(bad):
@@ -101,7 +101,7 @@ def _read_in_pieces(
         numbers, at = np.unique(tuples[some], return_inverse=True)
         rows = source.read(numbers)
         unit = length_unit(rows) if metric == "euclidean" else 1.0
-        rows = rows / unit if metric == "euclidean" else _directed(rows, numbers, metric)
+        rows = rows / unit if metric == "euclidean" else _standardise_rows(rows, numbers, metric)
         at = at.reshape(-1, tuples.shape[1])
         for column, (i, j) in enumerate(places):
             out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)

@@ -87,7 +87,7 @@ _spare: list[Array] = []
 """Memory of finished panels. Memory that is new from the system costs as much time as narrow products."""
 
 
-def _uninitialised(shape: tuple[int, int]) -> Matrix:
+def _allocate_panel(shape: tuple[int, int]) -> Matrix:
     size = shape[0] * shape[1]
     try:
         spare = _spare.pop()
@@ -112,7 +112,7 @@ def _as_array(side: Any) -> Any:
 
 def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
-    z = _uninitialised((rows.shape[0], rows.shape[1] + 1))
+    z = _allocate_panel((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
     # Integers and single precision become doubles here, before anything is subtracted.
     with np.errstate(invalid="ignore", over="ignore"):
