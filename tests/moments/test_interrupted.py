@@ -4,8 +4,6 @@ import os
 import signal
 import sys
 import time
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,35 +180,32 @@ def test_moments_of_another_version_name_it(tmp_path):
         Moments.load(path)
 
 
-def _is_first(mark):
-    """Whether this process is the one that makes the file."""
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
+def _side_with_a_dying_worker(da, width, seed, died):
+    """A Dask array; the first worker that makes its fifth chunk dies, and only that one.
 
+    The function of the chunks is a closure, so that Dask sends its code: a worker need not import the tests.
+    """
 
-def _rows(width, seed, folder, block_info=None):
-    """Rows of a chunk; the first worker that makes the fifth chunk dies, and only that one."""
-    first, last = block_info[None]["array-location"][0]
-    if first == 2_000 and _is_first(Path(folder) / "died"):
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.02)
-    return np.random.default_rng([seed, first]).standard_normal((last - first, width))
+    def rows(block_info=None):
+        first, last = block_info[None]["array-location"][0]
+        if first == 2_000:
+            try:
+                died.touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.02)
+        return np.random.default_rng([seed, first]).standard_normal((last - first, width))
+
+    return da.map_blocks(rows, chunks=((500,) * 16, (width,)), dtype=float, meta=np.empty((0, 0)))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_worker_that_dies_costs_no_row(tmp_path):
     distributed = pytest.importorskip("distributed")
     dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
-    chunks = (500,) * 16
-    sides = [
-        da.map_blocks(
-            partial(_rows, width, seed, str(tmp_path)), chunks=(chunks, (width,)), dtype=float, meta=np.empty((0, 0))
-        )
-        for seed, width in enumerate((4, 3))
-    ]
+    sides = [_side_with_a_dying_worker(da, width, seed, tmp_path / "died") for seed, width in enumerate((4, 3))]
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     # A cluster that has lost every worker must fail the test, where it would otherwise wait forever.
     patience = dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"})
