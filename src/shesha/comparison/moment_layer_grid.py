@@ -38,12 +38,12 @@ class _Strip:
         return self.moments.sums()
 
 
-def compare_layer_moments(moments: LayerMoments, measure: Measure, alpha: float = 0.05) -> LayerComparison:
+def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
     """Compare all pairs of layers; kernel alignments have p-values, corrected for the number of pairs (Holm)."""
     _require_estimable(moments, measure)
     moments.sums()
     strip = _Strip(moments.first_names, moments)
-    return _grid(measure, [_pairs(measure, strip, alpha)], moments.first_names, moments.second_names)
+    return _grid(measure, [_pairs(measure, strip, 0.05)], moments.first_names, moments.second_names)
 
 
 def compare_models(

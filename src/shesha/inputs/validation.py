@@ -93,11 +93,11 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     return finite(rows, name).reshape(array.shape)
 
 
-def _check_device_array(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) -> Any:
+def _check_device_array(X: Any, name: str) -> Any:
     xp = namespace(X)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(_NOT_REAL.format(name, X.dtype))
-    shape(X.shape, name, min_rows, min_columns)
+    shape(X.shape, name, 4, 1)
     found = doubles(X)
     bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
     if len(bad):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
 from shesha.studies.tolerance import LOOSE as LOOSE
@@ -154,41 +154,6 @@ def with_basis_and_words(
     return tuple(
         replace(one, basis=basis) if one.ours is not None and not one.basis and meant(one) else one for one in checks
     )
-
-
-def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: str = "") -> list[Check]:
-    """Convert a table of `beside` into checks, one per line.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With columns `published`, `ours` and `verdict`.
-    where : str
-        Paper and table, for all lines.
-    what : callable
-        Takes a line, returns what its number is.
-    why : str
-        Reason where numbers differ.
-    """
-    lines = (line for _, line in table.iterrows())
-    return [
-        Check(
-            where,
-            what(line),
-            float(line.published),
-            None if isnan(line.ours) else float(line.ours),
-            str(line.verdict),
-            why
-            if line.verdict != AGREES
-            else loosely(float(line.published), _largest_difference_from_mean(line), float(line.ours)),
-        )
-        for line in lines
-    ]
-
-
-def _largest_difference_from_mean(line: Any) -> float:
-    """Allowed difference between a published draw and the mean of ours."""
-    return tolerance.allowed_difference(float(line.get("sd", 0.0)), decimals=15)
 
 
 def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:

@@ -134,7 +134,7 @@ def _missing_reasons(audit: Audit, names: list[str], findings: list[Representati
         yield f"{list_names(ones, len(audit.representations))}: none for {titles}: {reason}"
 
 
-def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
+def list_names(names: Sequence[str], several: int) -> str:
     """Name the first of some representations; 'all' if they are.
 
     Examples
@@ -146,8 +146,8 @@ def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
     """
     if len(names) == several > 1:
         return "both" if several == 2 else f"all {several}"
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
