@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.results.citation_sources import remember_source
 from shesha.stability.class_labels import Classes
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
@@ -30,6 +29,7 @@ from shesha.views import (
     representation_from,
     rows_or_distances,
 )
+from shesha.views.view_score import ViewScore, register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -38,24 +38,10 @@ Needs = Literal["rows", "labels", "replicates"]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(ViewScore):
     """A stability score of a representation, with its declared and tested properties."""
 
-    name: str
-    function: Callable[..., float] = field(repr=False)
-    """The function of a view (and classes)."""
-    view: type[View]
-    title: str
-    bounds: tuple[float, float]
-    means: str = field(repr=False)
-    """The question that it answers, in a sentence."""
-    means_not: str = field(repr=False)
-    """Limits of its interpretation."""
-    reference: str = field(repr=False)
     needs: Needs = "rows"
-    invariant: frozenset[str] = frozenset()
-    """Changes of the representation that, with default options, do not change the value: scaling, translation,
-    orthogonal."""
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
     """Computes value, interval and null in one pass; None means that rows are resampled and labels shuffled one by
     one."""
@@ -70,8 +56,6 @@ class Variant:
     """Function that refuses unsuitable labels with enough classes."""
     samples_pairs: bool = False
     """Whether its estimator accepts `pairs`, and `target_se` if it averages draws."""
-    audited: bool = False
-    """Whether it is part of every audit."""
     place: int = 100
     """Position among the scores, smallest first."""
     alias: str = ""
@@ -164,13 +148,6 @@ class Variant:
         labels = () if classes is None else (classes,)
         return self.number(self.look(source, options), *labels, **options)
 
-    def number(self, *data: Any, **options: Any) -> float:
-        """Call the function; a missing number gets a reason."""
-        found = check.real_number(self.function(*data, **options), f"the value of {self.name}")
-        if np.isnan(found):
-            raise NotEstimable(f"{self.name} did not return a number")
-        return found
-
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
 """Data arguments of each kind of function, before its options."""
@@ -215,11 +192,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
         found = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
-        taken = _variants.get(found.name)
-        if taken is not None and taken.function.__module__ != function.__module__:
-            raise ValueError(f"name must differ from those of other variants, got {found.name!r}")
-        _variants[found.name] = found
-        remember_source(found.name, found.reference)
+        register_score(found, _variants, "variants")
         return _as_function(found)
 
     return mark
