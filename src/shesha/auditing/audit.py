@@ -22,7 +22,7 @@ from shesha.auditing.subject import Subject
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
-from shesha.nulls.permutations import nonempty_arguments
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
@@ -138,13 +138,7 @@ def audit(
         n_permutations=_draws(n_permutations),
         pairs=check_pairs(pairs),
         seed=_fix_seed(seed),
-        design={
-            "blocks": blocks,
-            "groups": groups,
-            "within": within,
-            "shift": shift,
-            "block_length": block_length,
-        },
+        design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
         known=text_lengths(representations),
     )
     if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):

@@ -92,13 +92,7 @@ def calibrate_layers(
     given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
     n = _n_rows(rows, columns)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)

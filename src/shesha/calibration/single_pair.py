@@ -120,13 +120,7 @@ def calibrate(
     (0.41, 0.0, False)
     """
     subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
     orders, exchanged = draw_permutations(
         subject.n_rows,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._option_names import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
@@ -74,13 +74,8 @@ def audit_command(
     within: _design_options.Within = None,
     shift: _design_options.Shift = False,
     block_length: _design_options.BlockLength = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.WorkersOfSeveral = None,
+    scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Keep results in this file; rerun the same command to resume, or to add new FILEs."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from shesha.cli import _outputs
+from shesha.cli import _outputs, _worker_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,10 +62,8 @@ def run_command(
         list[str] | None,
         typer.Option(help="'all' (default), 'ReSi', a family, a name, 'calibrated CKA', or your own module:function."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.Workers = None,
+    scheduler: _worker_options.Scheduler = None,
     store: StoreFile = _DEFAULT,
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep weights of trained models.")

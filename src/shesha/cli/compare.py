@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs, _worker_options
 from shesha.cli._compare_modes import Comparing, require_value
 from shesha.support.defaults import N_PERMUTATIONS
 
@@ -63,13 +63,8 @@ def compare_command(
     error: Annotated[
         float | None, typer.Option(help="Sample enough rows and pairs for this Monte Carlo standard error.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.WorkersOfSeveral = None,
+    scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),

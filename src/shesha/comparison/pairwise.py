@@ -129,13 +129,7 @@ def compare_all(
     given = _files_or_arrays(representations, layer_axis)
     seed, told = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
     scores: Iterable[PairScore]
     exchanged = ""

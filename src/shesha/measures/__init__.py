@@ -28,7 +28,7 @@ from shesha.measures.shape import (
     procrustes_similarity,
     procrustes_size_and_shape,
 )
-from shesha.measures.spectra import effective_rank, eigenspectrum_similarity, participation_ratio, subspace_overlap
+from shesha.measures.spectra import eigenspectrum_similarity, subspace_overlap
 from shesha.measures.statistics import (
     concentricity_difference,
     magnitude_difference,
@@ -53,7 +53,6 @@ __all__ = [
     "concentricity_difference",
     "cycle_knn",
     "distance_correlation",
-    "effective_rank",
     "eigenspace_overlap",
     "eigenspectrum_similarity",
     "families",
@@ -72,7 +71,6 @@ __all__ = [
     "names",
     "orthogonal_procrustes",
     "overview",
-    "participation_ratio",
     "permutation_procrustes",
     "procrustes_similarity",
     "procrustes_size_and_shape",

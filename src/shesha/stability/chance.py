@@ -116,13 +116,7 @@ def chance(
     (True, True, 'rows of similar distance from the mean row')
     """
     require_reachable(n_permutations, alpha)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
     request = build_request(
         X,

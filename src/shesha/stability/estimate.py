@@ -103,13 +103,7 @@ def estimate(
       standard error from rows: 0.006, partitions: 0.007, sampled pairs: 0, all: 0.009
     """
     check.fraction(confidence, "confidence", closed=False)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
     request = build_request(
         X,
