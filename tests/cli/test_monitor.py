@@ -111,7 +111,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
     assert "update" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
-    assert "BATCH must hold new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
+    assert "BATCH must contain new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
 
 
 def test_tables_with_names_and_labels(files, invoke, X, kinds):
@@ -128,7 +128,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
 
 def test_bad_requests_are_refused(files, invoke, invoke_main):
     init(files, invoke)
-    assert "DIR must hold no monitor yet" in init(files, invoke_main).err
+    assert "DIR must not contain a monitor yet" in init(files, invoke_main).err
     assert "pass --overwrite for a new reference" in init(files, invoke_main).err
     assert (
         "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
@@ -140,7 +140,7 @@ def test_bad_requests_are_refused(files, invoke, invoke_main):
     assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
     np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
     said = invoke_main("monitor", "check", files / "m", files / "two.npz").err
-    assert "FILE must hold one matrix, got a, b in" in said
+    assert "FILE must contain one matrix, got a, b in" in said
     assert invoke("monitor", "check", files / "m", files / "two.npz", "--key", "a").status in (1, 2)
 
 

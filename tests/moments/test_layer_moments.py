@@ -69,9 +69,9 @@ def test_bad_batches_count_nothing(models):
     with pytest.raises(ValueError, match=r"first\[a2\] must have as many rows as first\[a0\] \(200\), got 9"):
         moments.update(first | {"a2": first["a2"][:9]}, second)
     assert len(moments) == 500
-    with pytest.raises(ValueError, match=r"batches must hold at least one layer of each model"):
+    with pytest.raises(ValueError, match=r"batches must contain at least one layer of each model"):
         moments.update({}, second)
-    with pytest.raises(ValueError, match=r"moments must hold at least one row, got none"):
+    with pytest.raises(ValueError, match=r"moments must have at least one row, got none"):
         shesha.compare_layers(LayerMoments())
     with pytest.raises(TypeError, match=r"layers_b must be the layers of a second model, got None"):
         shesha.compare_layers(models[0])

@@ -100,12 +100,14 @@ def test_the_page_is_made_again_from_what_is_there(tmp_path):
     run([MINE], out=tmp_path)
     (tmp_path / "mine" / "page.md").unlink()
     assert "4 of the 4 cells of the full grid" in write_page(MINE, tmp_path).read_text()
-    with pytest.raises(ValueError, match="out must hold rows of ground-truth"):
+    with pytest.raises(ValueError, match="out must contain rows of ground-truth"):
         write_page("ground-truth", tmp_path)
 
 
 def test_a_folder_without_rows_is_told_how_to_get_them(tmp_path):
-    with pytest.raises(ValueError, match=r"out must hold rows of mine, got none in .*: `shesha study run mine --out"):
+    with pytest.raises(
+        ValueError, match=r"out must contain rows of mine, got none in .*: `shesha study run mine --out"
+    ):
         write_page(MINE, tmp_path / "nowhere")
 
 
@@ -126,7 +128,7 @@ def test_grids_name_parameters():
         def cell(x):
             return {}
 
-    with pytest.raises(ValueError, match="full must hold at least one cell"):
+    with pytest.raises(ValueError, match="full must contain at least one cell"):
 
         @study("empty", paper="new", version=1, full={"x": []}, quick={"x": [1]})
         def empty(x):
@@ -258,7 +260,7 @@ def test_verdicts_need_more_than_the_joint_uncertainty():
 
 
 def test_the_index_gathers_every_check(tmp_path):
-    with pytest.raises(ValueError, match="out must hold pages of studies, got none"):
+    with pytest.raises(ValueError, match="out must contain pages of studies, got none"):
         write_index(tmp_path)
     run([MINE], out=tmp_path)
     assert "4 published results. We could check 3 of them" in write_index(tmp_path).read_text()

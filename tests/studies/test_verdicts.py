@@ -82,5 +82,5 @@ def test_the_page_is_written_of_a_folder_that_has_the_rows_alone(tmp_path):
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="out must hold rows of alpha, got none"):
+    with pytest.raises(ValueError, match="out must contain rows of alpha, got none"):
         write_page("alpha", tmp_path)

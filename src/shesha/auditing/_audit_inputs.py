@@ -63,7 +63,7 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
     """Describe arrays, and arrays of files, by name."""
     several = representations if isinstance(representations, Mapping) else {"X": representations}
     if not several:
-        raise ValueError("representations must hold at least one matrix, got none")
+        raise ValueError("representations must contain at least one matrix, got none")
     index, found, twice = Contents(), dict[str, Subject](), list[str]()
     for label, given in split_layers(several, layer_axis).items():
         new = _array_subjects(str(label), given, layer_axis, store, index)

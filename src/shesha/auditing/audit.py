@@ -226,7 +226,7 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
     if not representations:
-        raise ValueError("representations must hold at least one matrix, got none")
+        raise ValueError("representations must contain at least one matrix, got none")
     representations = split_layers(representations, layer_axis)
     names = [str(name) for name in representations]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -267,4 +267,4 @@ def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     length = shape[0] if len(shape) == 1 else -1
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):
-        raise ValueError(f"y must hold classes, got {len(classes)} different labels for {len(codes)} rows")
+        raise ValueError(f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows")

@@ -135,7 +135,7 @@ def _counting_scores(folder: str | Path, suite: str | None) -> pd.DataFrame:
     frame = frame[frame["test"].isin(list(ranking_scores()))]
     frame = frame[frame["quality"] == frame["test"].map(main_qualities())]
     if frame.empty:
-        raise ValueError("folder must hold submissions with scores that count in ranks, got none")
+        raise ValueError("folder must contain submissions with scores that count in ranks, got none")
     return frame
 
 

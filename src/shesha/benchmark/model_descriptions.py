@@ -119,7 +119,7 @@ class Outcome:
         """Check that the numbers of rows agree."""
         n_rows = len(self.labels)
         if not self.representations or not all(self.representations.values()):
-            raise ValueError("representations must hold at least one layer of one pooling, got none")
+            raise ValueError("representations must contain at least one layer of one pooling, got none")
         for pooling, layers in self.representations.items():
             for number, layer in enumerate(layers):
                 if len(layer) != n_rows:

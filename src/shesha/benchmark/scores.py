@@ -245,7 +245,7 @@ def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bo
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
             return check.real_number(values[one], "values")
-    raise ValueError(f"values must hold every pair that the test needs (NaN if missing), got none for {pair}")
+    raise ValueError(f"values must contain every pair that the test needs (NaN if missing), got none for {pair}")
 
 
 def _vector(values: ArrayLike, name: str) -> Vector:

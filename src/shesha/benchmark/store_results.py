@@ -55,7 +55,7 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
         return of
     name = store.about().get("suite")
     if name is None:
-        raise StoreError(f"store must hold a run, got {store.path}, which is empty")
+        raise StoreError(f"store must contain a run, got {store.path}, which is empty")
     try:
         # A file that is only read must not say what is imported.
         return load_suite(name)

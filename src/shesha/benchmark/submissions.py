@@ -85,7 +85,7 @@ def submit(
         chosen = [entry for name, entry in known.items() if not measures or name in measures]
         submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
     if not submissions:
-        raise ValueError("store must hold at least one complete test, got none")
+        raise ValueError("store must contain at least one complete test, got none")
     place = target / _file_name(planned.name)
     place.mkdir(parents=True, exist_ok=True)
     written = []
@@ -121,7 +121,7 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
                 raise ValueError(f"{path} must be the only submission of {row['measure']}, got two of {row['suite']}")
             rows[key] = row
     if not rows:
-        raise ValueError(f"folder must hold submissions (shesha bench submit), got none in {folder}")
+        raise ValueError(f"folder must contain submissions (shesha bench submit), got none in {folder}")
     return pd.DataFrame(list(rows.values()))
 
 

@@ -125,7 +125,7 @@ def _name_models(models: Models, argument: str, label: str, minimum: int) -> dic
             raise ValueError(f"{argument} must be a sequence or mapping of arrays, got {_kind(models)}")
         found = {f"{label} {place}": model for place, model in enumerate(models)}
     if len(found) < minimum:
-        raise ValueError(f"{argument} must hold at least {minimum}, got {len(found)}")
+        raise ValueError(f"{argument} must contain at least {minimum}, got {len(found)}")
     return found
 
 
@@ -136,7 +136,7 @@ def _kind(given: Any) -> str:
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
     for name, model in models.items():
         if not isinstance(model, Rdm) and np.ndim(check.dense(model, name)) == 0:
-            raise ValueError(f"{argument} must hold arrays of rows, got {model!r} as {name}")
+            raise ValueError(f"{argument} must contain arrays of rows, got {model!r} as {name}")
     counts = {name: m.n_rows if isinstance(m, Rdm) else len(check.dense(m, name)) for name, m in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.join_items(f"{name} ({n})" for name, n in counts.items())

@@ -191,7 +191,7 @@ def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; layers of a sequence are named by number."""
     found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
-        raise ValueError(f"{name} must hold at least one layer, got none")
+        raise ValueError(f"{name} must contain at least one layer, got none")
     return found
 
 

@@ -69,7 +69,7 @@ class Reader:
             given = _read_file(Path(given), self.layer_axis)
         found = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
         if not found:
-            raise ValueError(f"{name} must hold at least one layer, got none")
+            raise ValueError(f"{name} must contain at least one layer, got none")
         for layer, one in found.items():
             if one.has_distances_only or len(one.shape) != 2:
                 raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")

@@ -84,7 +84,9 @@ def read_representations(
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
     if keys is None and len(found) > _MOST_ARRAYS:
-        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: choose some with --key")
+        raise ValueError(
+            f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: choose some with --key"
+        )
     return ReadArrays(found, shared_token_counts(files))
 
 

@@ -165,7 +165,7 @@ def compare_command(
             files, key, columns, layer_axis, by_position=by_position, distances=rdm
         )
     if len(arrays) < 2:
-        source = "FILE must hold" if models is None else "--model must give"
+        source = "FILE must contain" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():

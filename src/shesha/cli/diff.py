@@ -149,7 +149,7 @@ def _read(
     inside = [one for one in columns if one is not None and not Path(one).exists()]
     found = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
     if not found:
-        raise ValueError(f"{path} must hold a representation, got none")
+        raise ValueError(f"{path} must contain a representation, got none")
     return found
 
 

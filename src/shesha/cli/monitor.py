@@ -279,7 +279,7 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
     """Read the only matrix of a file."""
     found = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(found) != 1:
-        raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
+        raise ValueError(f"FILE must contain one matrix, got {', '.join(found)} in {path}: choose with --key")
     return next(iter(found.values()))
 
 

@@ -42,7 +42,7 @@ class Repeats:
                 f"{type(given).__name__}"
             )
         if len(given) < FEWEST:
-            raise ValueError(f"{name} must hold at least {FEWEST} repeats, got {len(given)}")
+            raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
         found = tuple(Representation.build(one, f"{name}[{k}]").to_numpy for k, one in enumerate(given))
         for k, one in enumerate(found):
             if len(one.shape) > 2:

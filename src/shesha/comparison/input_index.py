@@ -191,7 +191,7 @@ def _expand_paths(paths: Iterable[str | os.PathLike[str]], found: Index, own: st
         endings = formats()
         readable = [one for one in inside if one.suffix.lower() in endings]
         if not readable:
-            raise ValueError(f"{path} must hold files that end in one of {', '.join(endings)}, got none")
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
         found.ignored += [str(one) for one in inside if one not in readable]
         yield from readable
 

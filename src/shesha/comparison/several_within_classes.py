@@ -67,7 +67,7 @@ def compare_several_within(
     (('B', 'T'), ('T',))
     """
     if not kinds.mapping(others, "others"):
-        raise ValueError("others must hold at least one representation, got none")
+        raise ValueError("others must contain at least one representation, got none")
     if name in others:
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}

@@ -124,7 +124,7 @@ def compare_within(
     if not classes:
         told = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
-            f"labels must hold a class of at least {min_rows} rows that can be compared, got none ({told})"
+            f"labels must contain a class of at least {min_rows} rows that can be compared, got none ({told})"
         )
     # Rows that are sorted by class would look like a series that drifts.
     rows = generator(0).permutation(np.concatenate(taken))

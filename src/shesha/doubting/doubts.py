@@ -120,7 +120,7 @@ def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
     if len(X) != 1:
         names = check.join_items(X)
         raise ValueError(
-            f"X must hold one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
+            f"X must contain one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
         )
     return next(iter(X.values())), text_lengths(X)
 

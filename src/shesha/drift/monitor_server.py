@@ -66,7 +66,7 @@ def _damage_named(place: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{place / HISTORY} must hold complete events, got one with a missing or invalid {error}"
+            f"{place / HISTORY} must contain complete events, got one with a missing or invalid {error}"
         ) from error
 
 

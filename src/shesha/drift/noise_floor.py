@@ -52,7 +52,7 @@ class Unchanged:
             if codes is not None:
                 classes = np.fmax(classes, class_means(moved, codes, n_classes))
         if not found:
-            raise ValueError("nulls must hold at least one re-encoding of the same rows, got none")
+            raise ValueError("nulls must contain at least one re-encoding of the same rows, got none")
         scores = np.array(found)
         if np.isnan(scores[:, 0]).all():
             raise ValueError(f"nulls must give values of {measures[0].name}, got none from {len(scores)} re-encodings")

@@ -112,7 +112,7 @@ def prepare_work(
     size = validate.count(batch_size, "batch_size")
     limit = validate.optional_count(max_tokens, "max_tokens")
     if isinstance(data, str) or len(data) == 0:
-        raise ValueError(f"data must hold at least one text or image, got {data!r}")
+        raise ValueError(f"data must contain at least one text or image, got {data!r}")
     found = open_model(model, data, reader)
     rows, pooled, told = prepare_rows(found, data, pool, chat, limit)
     told = {"model": found.name, **told} if found.name else told

@@ -115,12 +115,14 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
         raise ValueError(f"{name} must be a square matrix or its condensed triangle, got shape {array.shape}")
     if n < 3:
-        raise ValueError(f"{name} must hold the distances of at least 3 rows, got {n}")
+        raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     if (values < 0).any():
-        raise ValueError(f"{name} must not hold negative distances, got {values.min()}: similarities are not distances")
+        raise ValueError(
+            f"{name} must not contain negative distances, got {values.min()}: similarities are not distances"
+        )
     if not square:
         return values.copy(), n
     slack = _ASYMMETRY * values.max(initial=0.0)
@@ -174,7 +176,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         array = array.astype(str)
     classes, codes = np.unique(array, return_inverse=True)
     if len(classes) < min_classes:
-        raise ValueError(f"{name} must hold at least {min_classes} classes, got {len(classes)}")
+        raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
     return codes.astype(np.intp), classes
 
 

@@ -52,7 +52,7 @@ def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> 
         return
     own = found.id if hasattr(found, "file") else place
     if own in seen:
-        raise UnreadableFileError(f"{path} must hold every group once, got {place} again")
+        raise UnreadableFileError(f"{path} must contain every group once, got {place} again")
     seen.add(own)
     for inner in _keys(found):
         yield from _datasets(path, found, inner, f"{place}/{inner}", seen)

@@ -104,7 +104,7 @@ def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
     if not isinstance(arrays, Mapping):
         raise TypeError(f"arrays must be a mapping of names to arrays, got {type(arrays).__name__}")
     if not arrays:
-        raise ValueError("arrays must hold at least one array, got none")
+        raise ValueError("arrays must contain at least one array, got none")
     return arrays
 
 
@@ -127,7 +127,7 @@ def _numbers(given: ArrayLike, name: str) -> Array:
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
-        raise TypeError(f"{name} must hold floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
+        raise TypeError(f"{name} must contain floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="))
 
 

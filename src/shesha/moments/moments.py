@@ -192,7 +192,7 @@ class Moments:
     def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
         """Write the moments with an identification of their data."""
         if self._state is None:
-            raise ValueError("moments must hold at least one row to be saved, got none")
+            raise ValueError("moments must have at least one row to be saved, got none")
         header = {
             "names": list(self.names),
             "named_rows": self._named_rows,
@@ -238,7 +238,7 @@ class Moments:
     def parts(self) -> list[Sums]:
         """Sums over consecutive stretches of the rows, each of which the jackknife leaves out in turn."""
         if self._state is None:
-            raise ValueError("moments must hold at least one row, got none: update them first")
+            raise ValueError("moments must have at least one row, got none: update them first")
         return self._state.flushed_parts()
 
     def precision(self, place: int) -> float:
@@ -259,7 +259,7 @@ class Moments:
         first, second = self._place(name), self._place(name if other is None else other)
         sums = merge_all(self.parts())
         if sums.n_rows < 2:
-            raise ValueError("moments must hold at least two rows for a covariance, got one")
+            raise ValueError("moments must have at least two rows for a covariance, got one")
         units = sums.sides[first].unit * sums.sides[second].unit
         return np.asarray(sums.cross_products(first, second)[:-1, :-1] * (units / (sums.n_rows - 1)))
 

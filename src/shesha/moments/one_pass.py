@@ -85,7 +85,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     source = counted or []
     found = _count(found, stream(batches, fresh.names, len(found), source), state, source)
     if not len(found):
-        raise ValueError("batches must hold at least one row, got an empty stream")
+        raise ValueError("batches must contain at least one row, got an empty stream")
     return found
 
 

@@ -61,7 +61,7 @@ def stream(
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
-            raise ValueError(f"a batch must hold {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
+            raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
         if first and sides[0].shape[0]:
             _require_same_start(known, _describe_start(sides), n_skipped)
             first = False
@@ -73,7 +73,8 @@ def stream(
         yield sides
     if left:
         raise ValueError(
-            f"batches must hold the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the state "
+            f"batches must contain the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the "
+            "state "
             "belongs to other data"
         )
 

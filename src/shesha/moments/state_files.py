@@ -65,7 +65,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
                     return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
         except UnreadableFileError as error:
             raise DamagedStateError(
-                f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another "
+                f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or of "
+                "another "
                 "kind: count the rows again"
             ) from error
     raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")

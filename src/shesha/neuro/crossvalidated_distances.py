@@ -46,7 +46,8 @@ class Crossed:
         unit = huge_unit(trials.rates)
         if unit != 1.0 and (found is None or isinstance(found, np.ndarray)):
             raise ValueError(
-                "X must hold numbers whose squares are finite where noise is not estimated: divide it by a constant, "
+                "X must contain numbers whose squares are finite where noise is not estimated: divide it by a "
+                "constant, "
                 f"got entries up to {np.abs(trials.rates).max():.0e}"
             )
         rates = trials.rates / unit

@@ -145,7 +145,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
             f"got {array.dtype} of shape {array.shape}; for trials, pass conditions"
         )
     if len(array) < 2:
-        raise ValueError(f"rdms must hold at least 2 repeats, got {len(array)}")
+        raise ValueError(f"rdms must contain at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
         raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
     found = check.real(array, "rdms")
@@ -153,7 +153,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
         return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])
     n = round((1 + np.sqrt(1 + 8 * found.shape[1])) / 2)
     if n * (n - 1) // 2 != found.shape[1]:
-        raise ValueError(f"rdms must hold the distances of all pairs of conditions, got {found.shape[1]} of them")
+        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {found.shape[1]} of them")
     return found, n
 
 

@@ -81,7 +81,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
         return ax
     scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
     if not scores:
-        raise ValueError("path must hold at least one check, got none")
+        raise ValueError("path must contain at least one check, got none")
     over = {name: [float(one[name]) for one in scores] for name in ("drift", "threshold")}
     return curves(range(1, len(scores) + 1), over, labels=("check", f"drift by {scores[0]['measure']}"), ax=ax)
 

@@ -161,7 +161,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     chosen = as_measure(measure).with_seed(seed)
     candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
     if not candidates:
-        raise ValueError("models must hold at least one model, got none")
+        raise ValueError("models must contain at least one model, got none")
     given = _subjects(data)
     hint_of_distances({**{f"models[{name!r}]": one for name, one in models.items()}, **given})
     subjects = check_named_arrays(given, "data", "{}")
@@ -184,7 +184,7 @@ def _subjects(data: Any) -> dict[str, Any]:
     """Return the data by subject."""
     if isinstance(data, Mapping):
         if not data:
-            raise ValueError("data must hold at least one subject, got none")
+            raise ValueError("data must contain at least one subject, got none")
         return {str(name): one for name, one in data.items()}
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
     if several or getattr(data, "ndim", 2) == 3:

@@ -72,15 +72,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     content = _read(argument_types.path(path, "path"))
     if content["format"] != FORMAT:
         raise ValueError(
-            f"path must hold a result of format {FORMAT}, which shesha {__version__} reads, got format "
+            f"path must contain a result of format {FORMAT}, which shesha {__version__} reads, got format "
             f"{content['format']!r} in {path}, saved by shesha {content.get('shesha')}: load it with that version"
         )
     try:
         found = _decode(content["result"], "result")
     except RecursionError as error:
-        raise ValueError(f"path must hold a result that `save` wrote, got JSON nested too deeply in {path}") from error
+        raise ValueError(
+            f"path must contain a result that `save` wrote, got JSON nested too deeply in {path}"
+        ) from error
     if not isinstance(found, Result):
-        raise ValueError(f"path must hold a saved result, got {type(found).__name__} in {path}")
+        raise ValueError(f"path must contain a saved result, got {type(found).__name__} in {path}")
     return found
 
 
@@ -90,9 +92,11 @@ def _read(path: Path) -> dict[str, Any]:
     except IsADirectoryError as error:
         raise ValueError(f"path must be a file, got the folder {path}") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"path must hold a result that `save` wrote, got no such JSON in {path}: {error}") from error
+        raise ValueError(
+            f"path must contain a result that `save` wrote, got no such JSON in {path}: {error}"
+        ) from error
     if not isinstance(content, dict) or not {"format", "result"} <= content.keys():
-        raise ValueError(f"path must hold a result that `save` wrote, got other JSON in {path}")
+        raise ValueError(f"path must contain a result that `save` wrote, got other JSON in {path}")
     return content
 
 

@@ -142,7 +142,9 @@ def _require_enough(found: Labelled) -> None:
     counts = np.bincount(found.codes)
     if counts.min() < _FEWEST:
         few = int(counts.argmin())
-        raise ValueError(f"y must hold at least {_FEWEST} rows of each class, got {counts[few]} of {found.names[few]}")
+        raise ValueError(
+            f"y must contain at least {_FEWEST} rows of each class, got {counts[few]} of {found.names[few]}"
+        )
     for code, name in enumerate(found.names):
         n_groups = len(np.unique(found.group[found.codes == code]))
         if n_groups < 2:

@@ -151,7 +151,7 @@ def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
         several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
         found = {str(number): X for number, X in enumerate(several)}
     if not found:
-        raise ValueError("layers must hold at least one layer, got none")
+        raise ValueError("layers must contain at least one layer, got none")
     return found
 
 

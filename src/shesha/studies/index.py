@@ -47,7 +47,7 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     found = sorted(folder.glob(f"*/{SUMMARY}"))
     if not found:
         raise ValueError(
-            f"out must hold pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
+            f"out must contain pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
     summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
     checks = _collect_checks(folder, [one["name"] for one in summaries])

@@ -166,7 +166,7 @@ def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
     known = signature(cell).parameters
     made = [dict(one) for one in _combinations_of(grid)]
     if not made:
-        raise ValueError(f"{which} must hold at least one cell, got none")
+        raise ValueError(f"{which} must contain at least one cell, got none")
     for one in made:
         unknown = [name for name in one if name not in known]
         if unknown:

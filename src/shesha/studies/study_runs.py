@@ -109,7 +109,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
         If no cell of the study is there.
     """
     study = name if isinstance(name, Study) else find(name)
-    none = f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
+    none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
     with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))

@@ -180,7 +180,7 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
 
 def _require_vectors(columns: list[tuple[str, NDArray[Any]]]) -> None:
     if not columns:
-        raise ValueError("covariates must hold at least one covariate, got an empty mapping")
+        raise ValueError("covariates must contain at least one covariate, got an empty mapping")
     for name, column in columns:
         if column.ndim != 1:
             raise ValueError(f"{name} must be of shape (n,), got shape {column.shape}")

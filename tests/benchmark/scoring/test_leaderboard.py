@@ -130,7 +130,7 @@ def test_other_files_are_refused_by_name(tmp_path, content, message):
 
 
 def test_empty_folders_and_several_suites_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="folder must hold submissions"):
+    with pytest.raises(ValueError, match="folder must contain submissions"):
         leaderboard(tmp_path)
     for suite in ("small", "paper"):
         write(tmp_path, "one", [0.5] * 8, suite=suite)

@@ -111,12 +111,12 @@ def mixed_model(
     sets = [part for _, part in parts(kept, by)]
     if len(sets) < 2:
         raise ValueError(
-            f"table must hold at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
+            f"table must contain at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
             "correlation()"
         )
     small = [str(part[by].iloc[0]) for part in sets if len(part) < 2]
     if small:
-        raise ValueError(f"table must hold at least two perturbations of each data set, got one of {small[0]}")
+        raise ValueError(f"table must contain at least two perturbations of each data set, got one of {small[0]}")
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
     columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
     varied = [name for name in predictors if columns[name].any()]

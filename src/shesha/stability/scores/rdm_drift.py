@@ -168,7 +168,7 @@ def drift_path(
         arrays = list(kinds.sequence(representations, "representations", "matrices"))
         names = tuple(map(str, range(len(arrays))))
     if len(arrays) < 2:
-        raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")
+        raise ValueError(f"representations must contain at least 2 matrices, got {len(arrays)}")
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
     sources = _check_same_rows(dict(zip(names, arrays, strict=True)))
