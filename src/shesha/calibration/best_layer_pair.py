@@ -164,14 +164,14 @@ def _moments(null: Vector) -> tuple[float, float]:
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
-def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
+def _summarise_grid(totals: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
     """The summary of the observed grid, and its calibration."""
-    worth = summarise(float(found[0]), found[1:], closer, alpha, best)
+    worth = summarise(float(totals[0]), totals[1:], closer, alpha, best)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
     return {
-        "observed": float(found[0]),
-        "n_permutations": len(found) - 1,
-        "null": tuple(found[1:].tolist()),
+        "observed": float(totals[0]),
+        "n_permutations": len(totals) - 1,
+        "null": tuple(totals[1:].tolist()),
         **{name: getattr(worth, name) for name in names},
     }
 

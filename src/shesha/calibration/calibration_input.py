@@ -201,18 +201,18 @@ def function_arguments(
 ) -> list[Any]:
     """Return checked data for a user function: NumPy arrays, or tensors if all inputs are tensors."""
     tensors = all(hasattr(side, "detach") for side in given.values())
-    found = []
+    arguments = []
     for (name, side), source in zip(given.items(), sources, strict=True):
         if source.has_distances_only:
             raise ValueError(f"{name} must be features for your own function, got distances between rows")
         if len(source.shape) != 2:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
         if tensors and truncate is None:
-            found.append(side)
+            arguments.append(side)
             continue
         rows = truncate_components(source, truncate).to_numpy.rows
-        found.append(like_array(rows, side) if tensors else rows)
-    return found
+        arguments.append(like_array(rows, side) if tensors else rows)
+    return arguments
 
 
 def truncate_components(source: Representation, truncate: int | float | None) -> Representation:

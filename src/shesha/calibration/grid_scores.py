@@ -102,19 +102,19 @@ def _part_scores(
     orders: list[Index],
     names: list[str],
 ) -> Iterator[Matrix]:
-    own, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    part_rows, others = part.rows, [len(sides[0]) + k for k in part.columns]
     layers = [*sides[0], *sides[1]]
 
-    folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
+    folded = [layers[k].fold("columns", part.grid) for k in (*part_rows, *others)]
     try:
         chosen = [truncate_components(layer, truncate) for layer in folded]
-        rows, columns = chosen[: len(own)], chosen[len(own) :]
+        rows, columns = chosen[: len(part_rows)], chosen[len(part_rows) :]
         for a in rows:
             for b in columns:
                 measure.require_comparable(a, b)
         views = [make_views(measure, side, keep=False) for side in (rows, columns)]
     except NotEstimable as reason:
-        culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
+        culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
         raise ValueError(
             f"every layer must allow {measure.name} to be computed, got {culprit}one for which {reason}"
         ) from None

@@ -85,7 +85,7 @@ def run_command(
     _outputs.require_page(html)
     _outputs.require_separate({"--html": html}, [store])
     with _explain_resume(store):
-        found = run(
+        scores = run(
             suite,
             domains=domain or (),
             datasets=dataset or (),
@@ -105,13 +105,13 @@ def run_command(
         typer.echo(
             f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
         )
-    if found.empty:
+    if scores.empty:
         typer.echo("shesha: no test is complete", err=True)
     else:
-        _show_own_ranks(found)
-        _tell_what_is_not_known(found)
+        _show_own_ranks(scores)
+        _tell_what_is_not_known(scores)
     _outputs.save_page(html, lambda about: report_page(store, of=named_suite(suite), about=about), [])
-    if found.empty:
+    if scores.empty:
         raise typer.Exit(_NOTHING)
 
 
@@ -125,14 +125,14 @@ def _explain_resume(store: Path) -> Iterator[None]:
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
-def _tell_what_is_not_known(found: pd.DataFrame) -> None:
+def _tell_what_is_not_known(scores: pd.DataFrame) -> None:
     """Print a note on the basis of the ranks, if not all tests were run."""
     from shesha.benchmark.tests import find
 
-    rows = set(found["test"])
+    rows = set(scores["test"])
     missing = [name for name in _TESTS if not rows & set(find(name).rows)]
     if missing:
-        sets = ", ".join(dict.fromkeys(map(str, found["dataset"])))
+        sets = ", ".join(dict.fromkeys(map(str, scores["dataset"])))
         typer.echo(
             f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}, and "
             f"do not cover {', '.join(missing)}; `shesha bench rank --published` has all six",

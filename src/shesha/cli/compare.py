@@ -207,11 +207,11 @@ def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis:
 
 def _split(names: list[str]) -> list[str]:
     """Split at commas outside parentheses."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in ",".join(names):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if character == "," and depth == 0:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += character
-    return [name.strip() for name in found if name.strip()]
+            parts[-1] += character
+    return [name.strip() for name in parts if name.strip()]

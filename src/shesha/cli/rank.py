@@ -56,7 +56,7 @@ def rank_command(
         raise ValueError(f"MODEL must contain a representation, got none in {', '.join(map(str, files))}")
     if not subjects:
         raise ValueError(f"--data must contain a representation, got none in {', '.join(map(str, data))}")
-    found = rank_models(
+    ranking = rank_models(
         subjects,
         models,
         measure,
@@ -67,4 +67,4 @@ def rank_command(
         confidence=confidence,
         seed=seed,
     )
-    outputs.write(found, [*files, *data])
+    outputs.write(ranking, [*files, *data])

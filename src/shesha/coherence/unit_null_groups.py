@@ -95,7 +95,7 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     assert layout.unit is not None
     sizes: list[Index] = []
     places: list[list[Index]] = []
-    own: list[frozenset[int]] = []
+    own_units: list[frozenset[int]] = []
     for block, controls in enumerate(pools):
         units = layout.unit[(layout.group == g) & (layout.block == block)]
         names, counts = np.unique(units, return_counts=True)
@@ -109,8 +109,8 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
         codes = np.unique(unit)
         sizes.append(np.sort(counts)[::-1])
         places.append([np.flatnonzero(unit == code) for code in codes])
-        own.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
-    return UnitDraws(pools, sizes, places, own)
+        own_units.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
+    return UnitDraws(pools, sizes, places, own_units)
 
 
 def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:

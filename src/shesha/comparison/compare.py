@@ -199,14 +199,14 @@ def compare(
         dependence = warn_of_dependence(list(sources.values()), design, permutations)
         nulls: calibrated.Nulls = {}
         steps = calibrated.run(work, sources, skipped, evidence, nulls)
-        found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
+        pair_scores, interrupted = collect(steps, calibrated.n_steps(work, evidence))
         # A later score of a measure replaces the earlier one.
-        found = correct_p_values({one.score.measure: one for one in found}.values(), nulls)
+        pair_scores = correct_p_values({one.score.measure: one for one in pair_scores}.values(), nulls)
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         wide: list[Doubt | None] = []
-        found, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
-    scores = {pair.score.measure: pair.score for pair in found}
+        pair_scores, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
+    scores = {pair.score.measure: pair.score for pair in pair_scores}
     if estimated and not interrupted:
         scores |= large.sample_pair(estimated, both, (first, second), sampling)
     if fold is not None and not interrupted:

@@ -122,15 +122,15 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
 def _grid(
     measure: Measure, parts: Iterable[Iterable[PairScore]], first: tuple[str, ...], second: tuple[str, ...]
 ) -> LayerComparison:
-    found: list[PairScore] = []
+    scores: list[PairScore] = []
     interrupted = False
     try:
-        found.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
+        scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
-    done = {(one.first, one.second) for one in found}
+    done = {(one.first, one.second) for one in scores}
     missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
-    return LayerComparison(first, second, (*_correct(found), *missing), measure.closer, interrupted=interrupted)
+    return LayerComparison(first, second, (*_correct(scores), *missing), measure.closer, interrupted=interrupted)
 
 
 def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]:

@@ -196,11 +196,11 @@ def _add_chances(
         return {
             measure.name: add_note(scores[measure.name], "no chance level: fewer than 4 rows") for measure in paired
         }
-    found = {}
+    results = {}
     drawn = [measure for measure in paired if not has_exact_moments(measure)]
     for measure in paired:
         if measure not in drawn:
-            found[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
+            results[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
     if drawn:
         draw = _random_matching_sums(sides.sums, generator(seed))
         table = [
@@ -210,10 +210,10 @@ def _add_chances(
         for measure, column in zip(drawn, np.array(table).T, strict=True):
             best = best_value(measure.closer, measure.bounds, None)
             summary = summarise(scores[measure.name].value, column, measure.closer, alpha, best)
-            found[measure.name] = add_null(scores[measure.name], summary)
-    corrected = holm([found[measure.name].p_value for measure in paired])
+            results[measure.name] = add_null(scores[measure.name], summary)
+    corrected = holm([results[measure.name].p_value for measure in paired])
     return {
-        measure.name: replace(found[measure.name], corrected_p_value=float(p))
+        measure.name: replace(results[measure.name], corrected_p_value=float(p))
         for measure, p in zip(paired, corrected, strict=True)
     }
 

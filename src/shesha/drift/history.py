@@ -133,8 +133,8 @@ class InFile:
             raise sqlite.StoreError(f"{self.path} must contain events as JSON, got a damaged one: {error}") from error
         if not isinstance(found, dict) or not isinstance(found.get("state"), str):
             raise sqlite.StoreError(
-                f"{self.path} must contain events with a state, got {str(text)[:60]!r}; move the file away to start "
-                "again"
+                f"{self.path} must contain events with a state, got {str(text)[:60]!r}; "
+                "move the file away to start again"
             )
         return found
 

@@ -56,8 +56,7 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
         if kind != "numbers":
             raise TypeError(
                 f"{name} must contain numbers only, got {kind} in column {column!r}: leave it out, or make it the "
-                "names "
-                "of the rows with set_index"
+                "names of the rows with set_index"
             )
     return numbers(frame), names
 

@@ -209,8 +209,8 @@ def _arrow_files(path: Path) -> list[Path]:
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
         raise UnreadableFileError(
-            f"{path} must contain its rows in order, got a selection of them; call flatten_indices() before "
-            "save_to_disk"
+            f"{path} must contain its rows in order, got a selection of them; "
+            "call flatten_indices() before save_to_disk"
         )
     if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):
         raise UnreadableFileError(f"{path} must contain the files that {_STATE} names, got {join_names(names)}")

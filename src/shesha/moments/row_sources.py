@@ -74,8 +74,7 @@ def stream(
     if left:
         raise ValueError(
             f"batches must contain the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the "
-            "state "
-            "belongs to other data"
+            "state belongs to other data"
         )
 
 

@@ -66,8 +66,7 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
         except UnreadableFileError as error:
             raise DamagedStateError(
                 f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or of "
-                "another "
-                "kind: count the rows again"
+                "another kind: count the rows again"
             ) from error
     raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")
 

@@ -47,8 +47,7 @@ class Crossed:
         if unit != 1.0 and (found is None or isinstance(found, np.ndarray)):
             raise ValueError(
                 "X must contain numbers whose squares are finite where noise is not estimated: divide it by a "
-                "constant, "
-                f"got entries up to {np.abs(trials.rates).max():.0e}"
+                f"constant, got entries up to {np.abs(trials.rates).max():.0e}"
             )
         rates = trials.rates / unit
         turned = not isinstance(found, np.ndarray) and found != "diagonal" and n > trials.n_trials

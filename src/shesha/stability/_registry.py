@@ -204,28 +204,28 @@ def registered_variants() -> dict[str, Variant]:
     return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
 
 
-def _as_function(found: Variant) -> Callable[..., float]:
-    function = found.function
+def _as_function(variant: Variant) -> Callable[..., float]:
+    function = variant.function
 
     @wraps(function)
     def score(*args: Any, **kwargs: Any) -> float:
-        return _call(found, args, kwargs)
+        return _call(variant, args, kwargs)
 
-    score.__signature__ = found.signature  # type: ignore[attr-defined]
-    score.variant = found  # type: ignore[attr-defined]
+    score.__signature__ = variant.signature  # type: ignore[attr-defined]
+    score.variant = variant  # type: ignore[attr-defined]
     # Its signature is that of the view.
     del score.__wrapped__
     return cast(Callable[..., float], score)
 
 
-def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    bound = found.signature.bind(*args, **kwargs)
+def _call(variant: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    bound = variant.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     options = dict(bound.arguments)
-    data = [options.pop(name) for name in _DATA[found.needs]]
+    data = [options.pop(name) for name in _DATA[variant.needs]]
     with explain_undirected_rows():
         try:
-            return _direct(found, data, options)
+            return _direct(variant, data, options)
         except NotEstimable as reason:
             if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
                 raise
@@ -235,32 +235,32 @@ def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> flo
 _DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
 
 
-def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
+def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
     """Check, subsample and score, with draws in the order of the documented functions."""
-    if found.needs == "replicates":
-        sides = {name: found.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
+    if variant.needs == "replicates":
+        sides = {name: variant.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
         a, b = align_rows(sides).values()
-        return score_replicates(found, a, b, options)
+        return score_replicates(variant, a, b, options)
     rng = generator(options["seed"]) if "seed" in options else None
     limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
-    source = found.check_data(data[0])
-    classes = found.check_labels(align_labels(source, data[1]), _n_rows(source)) if found.needs_labels else None
+    source = variant.check_data(data[0])
+    classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
         source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
         classes = None if classes is None else classes.take(chosen)
-    return found.score(source, classes, options if rng is None else {**options, "seed": rng})
+    return variant.score(source, classes, options if rng is None else {**options, "seed": rng})
 
 
-def score_replicates(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
+def score_replicates(variant: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
     """Score two replicates."""
     if _n_rows(a) != _n_rows(b):
         raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
     views = []
     for side, name in ((a, "X_a"), (b, "X_b")):
         with explain_undirected_rows(name):
-            views.append(found.look(side, options))
-    return found.number(*views, **options)
+            views.append(variant.look(side, options))
+    return variant.number(*views, **options)
 
 
 def _n_rows(source: Rows | Rdm) -> int:

@@ -190,16 +190,16 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
     if observed != observed or lost:
         reason = reason or f"{lost} of {len(null)} matchings gave no score"
         observed, null = float("nan"), np.full(len(null), np.nan)
-    found = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
+    summary = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
     nan = float("nan")
     return Chance(
         variant=request.variant.name,
         observed=observed,
-        level=found.null_mean if found else nan,
-        spread=float(null.std(ddof=1)) if found and len(null) > 1 else nan,
-        threshold=found.threshold if found else nan,
-        p_value=found.p_value if found else nan,
-        corrected=found.score if found else nan,
+        level=summary.null_mean if summary else nan,
+        spread=float(null.std(ddof=1)) if summary and len(null) > 1 else nan,
+        threshold=summary.threshold if summary else nan,
+        p_value=summary.p_value if summary else nan,
+        corrected=summary.score if summary else nan,
         alpha=alpha,
         n_permutations=len(null),
         n_samples=request.n_rows,

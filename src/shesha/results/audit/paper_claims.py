@@ -15,14 +15,14 @@ def _audit(result: Audit) -> str:
     return f"Stability of the geometry, {with_source('feature_split', 'feature split')}: {clauses}"
 
 
-def _stability(one: RepresentationAudit) -> str:
-    found = one.feature_split
-    if found is None or found.value != found.value:
-        return f"{one.name}, not estimable"
-    chance = one.chances.get("feature_split")
+def _stability(finding: RepresentationAudit) -> str:
+    estimate = finding.feature_split
+    if estimate is None or estimate.value != estimate.value:
+        return f"{finding.name}, not estimable"
+    chance = finding.chances.get("feature_split")
     told = f", {_chance(chance)}" if chance is not None and chance.p_value == chance.p_value else ""
-    value = f"{say.format_number(found.value)}{say.interval(found.low, found.high, found.confidence)}"
-    return f"{one.name}, {value} over {found.n_samples:,} rows{told}"
+    value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
+    return f"{finding.name}, {value} over {estimate.n_samples:,} rows{told}"
 
 
 def _chance(chance: Chance) -> str:

@@ -121,14 +121,14 @@ def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
     """List the reasons for missing numbers, each once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in findings:
+    for finding in findings:
         reasons: dict[str, list[str]] = {}
         for name in names:
-            found = find_estimate(one, name)
+            found = find_estimate(finding, name)
             if found is not None and found.value != found.value:
                 reasons.setdefault(found.reason, []).append(name)
         for reason, lacking in reasons.items():
-            missing.setdefault((reason, tuple(lacking)), []).append(one.name)
+            missing.setdefault((reason, tuple(lacking)), []).append(finding.name)
     for (reason, which), ones in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(ones, len(audit.representations))}: none for {titles}: {reason}"

@@ -11,21 +11,21 @@ from shesha.results.paper_sentences import claim
 
 @claim.register
 def _verdict(result: DriftVerdict) -> str:
-    one = result.scores[0]
-    start = f"{with_source(one.measure)} between {result.n_rows:,} inputs and their reference"
-    if one.drift != one.drift:
-        return f"{start} could not be estimated: {result.reason or one.reason}"
-    start = f"{start} was {say.format_number(one.drift)}"
+    score = result.scores[0]
+    start = f"{with_source(score.measure)} between {result.n_rows:,} inputs and their reference"
+    if score.drift != score.drift:
+        return f"{start} could not be estimated: {result.reason or score.reason}"
+    start = f"{start} was {say.format_number(score.drift)}"
     if result.basis == "re-encodings":
-        side = "beyond" if one.beyond else "within"
+        side = "beyond" if score.beyond else "within"
         alert = "; evidence of all checks raised the alert" if result.by_sequence else ""
         return (
             f"{start}, {side} what unchanged encodings give at {result.level:g} (mean "
-            f"{say.format_number(one.unchanged)}, threshold {say.format_number(one.threshold)}, p = "
-            f"{say.format_p(one.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
+            f"{say.format_number(score.unchanged)}, threshold {say.format_number(score.threshold)}, p = "
+            f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
         )
     return (
-        f"{start}, at least {say.format_number(one.low)} with {100 * (1 - result.level):g} % confidence over "
+        f"{start}, at least {say.format_number(score.low)} with {100 * (1 - result.level):g} % confidence over "
         f"{result.n_nulls:,} resamples of the rows (tolerance {result.tolerance:g}): {result.state_in_words}"
     )
 

@@ -36,7 +36,7 @@ def layers_page(result: LayerComparison) -> Page:
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
     at = None if best is None else (result.rows.index(best.first), result.columns.index(best.second))
-    told = (
+    answer = (
         f"No pair of layers has a value: {result.reason}."
         if best is None
         else f"The closest layers are {best.first} and {best.second}: {result.measure} {best.score.value:.3g}."
@@ -44,7 +44,7 @@ def layers_page(result: LayerComparison) -> Page:
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Which layers of the two models match?",
-        answer=(told,),
+        answer=(answer,),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
         doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),

@@ -47,14 +47,14 @@ def _pair_clause(name: str, value: float, chance: float, p: float) -> str:
 def _pairwise(result: PairwiseComparison) -> str:
     rows = f"{result.shapes[0][0]:,} rows"
     ordered = sorted(result.measures, key=lambda one: len(result.measures) > say.MOST + 1 and one not in RECOMMENDED)
-    told = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
+    clauses = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
     null = ""
     if result.exchanged:
         null = (
             f"; {say.draws(result.n_permutations, result.exchanged)}, p corrected for the number of pairs (step-down "
             "maximum)"
         )
-    return f"Similarity of {len(result.names)} representations over {rows}: {told}{null}"
+    return f"Similarity of {len(result.names)} representations over {rows}: {clauses}{null}"
 
 
 def _measure_clause(result: PairwiseComparison, measure: str) -> str:
@@ -102,7 +102,7 @@ def _consensus(result: Consensus) -> str:
 
 @claim.register
 def _ranking(result: ModelRanking) -> str:
-    told = say.join_clauses([_model_clause(one, result) for one in result.models], "more models")
+    clauses = say.join_clauses([_model_clause(one, result) for one in result.models], "more models")
     ceiling = ""
     if result.has_ceiling:
         ends = f"{say.format_number(result.ceiling_lower)} to {say.format_number(result.ceiling_upper)}"
@@ -111,7 +111,7 @@ def _ranking(result: ModelRanking) -> str:
     tested = f"; differences tested over resampled {result.resampled}, corrected by {correction}"
     return (
         f"{result.headline.removesuffix('.')} ({with_source(result.measure)}; "
-        f"{say.count(result.n_subjects, 'subject')} of {result.n_rows:,} rows): {told}{ceiling}"
+        f"{say.count(result.n_subjects, 'subject')} of {result.n_rows:,} rows): {clauses}{ceiling}"
         f"{tested if result.n_resamples else ''}"
     )
 
