@@ -12,10 +12,10 @@ from shesha.studies.checks import (
     OWN_NUMBERS,
     RECIPE,
     STAND_IN,
-    judged,
-    with_basis_and_words,
+    judge_number,
+    set_basis_by_words,
 )
-from shesha.studies.run_files import with_basis
+from shesha.studies.run_files import set_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -25,10 +25,10 @@ def check(what, verdict="agrees", ours=1.0):
 
 
 def test_agreement_is_loose_if_a_quarter_of_the_range_would_agree():
-    assert judged("Paper", "rho", 0.2, 0.3, error=0.08).loose
-    assert not judged("Paper", "rho", 0.2, 0.25, error=0.03).loose
-    assert not judged("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
-    assert not judged("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
+    assert judge_number("Paper", "rho", 0.2, 0.3, error=0.08).loose
+    assert not judge_number("Paper", "rho", 0.2, 0.25, error=0.03).loose
+    assert not judge_number("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
+    assert not judge_number("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_each_check_says_what_it_rests_on():
         check("score of others", "not reachable", None),
         check("sum of theirs", "not reachable", 2.0),
     ]
-    found = with_basis(standing, given)
+    found = set_basis(standing, given)
     assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN]
     assert [one.verdict for one in found] == [one.verdict for one in given]
-    assert with_basis_and_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
+    assert set_basis_by_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha.studies import Check, compare_with_published, find, judged, run, studies, study, write_index, write_page
+from shesha.studies import (
+    Check,
+    compare_with_published,
+    find,
+    judge_number,
+    run,
+    studies,
+    study,
+    write_index,
+    write_page,
+)
 from shesha.studies.appendix import APPENDIX, EVERY, _part
 from shesha.studies.run_files import has_page
 
@@ -250,11 +260,11 @@ def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
 
 
 def test_verdicts_need_more_than_the_joint_uncertainty():
-    assert judged("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
-    differs = judged("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
+    assert judge_number("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
+    differs = judge_number("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
     assert (differs.verdict, differs.why) == ("differs", "other data")
-    assert judged("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"
-    assert judged("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
+    assert judge_number("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"
+    assert judge_number("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
     with pytest.raises(ValueError, match=r"verdict must be one of agrees, differs, .*, got 'fine'"):
         Check("P", "a", 1, 1, "fine")
 

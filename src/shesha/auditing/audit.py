@@ -26,7 +26,7 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
@@ -221,7 +221,7 @@ def _classes(y: ArrayLike) -> LabelClasses:
 
 
 def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
-    if isinstance(representations, list | tuple) and all(len(shape_of(one)) == 2 for one in representations):
+    if isinstance(representations, list | tuple) and all(len(array_shape(one)) == 2 for one in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
@@ -263,7 +263,7 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     """Refuse labels that fit no representation or are row names, before the computation."""
     n_rows = dict.fromkeys(sizes)
-    shape = shape_of(y)
+    shape = array_shape(y)
     length = shape[0] if len(shape) == 1 else -1
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):

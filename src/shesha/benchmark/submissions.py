@@ -90,7 +90,7 @@ def submit(
     place.mkdir(parents=True, exist_ok=True)
     written = []
     for one in submissions:
-        path = place_of(place, one["measure"])
+        path = measure_file(place, one["measure"])
         write_text(path, json.dumps(replace_non_json(one), indent=1, allow_nan=False) + "\n")
         written.append(path)
     return written
@@ -144,7 +144,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else check.finite_number(value, "value")
 
 
-def place_of(folder: Path, measure: str) -> Path:
+def measure_file(folder: Path, measure: str) -> Path:
     """Return the file of a measure; measures whose names differ in signs alone have files of their own."""
     place = folder / f"{_file_name(measure)}.json"
     try:

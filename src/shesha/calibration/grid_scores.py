@@ -21,7 +21,7 @@ from shesha.measures.registry import Choice
 from shesha.measures.user_functions import PlainMeasure
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, move_together
+from shesha.views import Representation, move_to_one_device
 
 
 def grid_scores(
@@ -60,7 +60,7 @@ def grid_scores(
         return meant, found
     chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    layers = move_together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
     parts = _parts(*sides)
     scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]

@@ -99,7 +99,7 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    far = status(store, named_suite(suite))
+    far = status(store, find_suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
         typer.echo(
@@ -110,7 +110,7 @@ def run_command(
     else:
         _show_own_ranks(scores)
         _tell_what_is_not_known(scores)
-    _outputs.save_page(html, lambda about: report_page(store, of=named_suite(suite), about=about), [])
+    _outputs.save_page(html, lambda about: report_page(store, of=find_suite(suite), about=about), [])
     if scores.empty:
         raise typer.Exit(_NOTHING)
 
@@ -147,7 +147,7 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
-        far = status(opened, named_suite(suite))
+        far = status(opened, find_suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = far["comparisons"].notna()
@@ -229,7 +229,7 @@ def export_command(
 
     _outputs.require_writable(output)
     _outputs.require_separate({"OUTPUT": output}, [store])
-    frame = every_comparison(store) if comparisons else results(store, named_suite(suite))
+    frame = every_comparison(store) if comparisons else results(store, find_suite(suite))
     _outputs.write(output, frame.to_csv(index=False))
 
 
@@ -254,8 +254,8 @@ def report_command(
     _outputs.require_page(html)
     _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
     if output is not None:
-        _outputs.write(output, report(store, title=title, of=named_suite(suite)))
-    _outputs.save_page(html, lambda about: report_page(store, title=title, of=named_suite(suite), about=about), [])
+        _outputs.write(output, report(store, title=title, of=find_suite(suite)))
+    _outputs.save_page(html, lambda about: report_page(store, title=title, of=find_suite(suite), about=about), [])
 
 
 def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
@@ -281,14 +281,14 @@ def _show_ranks(ranks: pd.DataFrame) -> None:
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
     from shesha.benchmark import published, results
 
-    frame = published() if from_paper else results(store, named_suite(suite))
+    frame = published() if from_paper else results(store, find_suite(suite))
     if frame.empty:
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     return frame
 
 
-def named_suite(name: str | None) -> Suite | None:
+def find_suite(name: str | None) -> Suite | None:
     """Return the suite of a name, or None without one."""
     from shesha.benchmark import suite
 

@@ -23,8 +23,8 @@ def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, co
 
     Parameters
     ----------
-    found : Layout
-    told : Evidence
+    row_layout : Layout
+    observed : Evidence
     drawn : Fakes
     alpha, confidence : float
         Level of the thresholds, and confidence of the intervals.

@@ -35,7 +35,7 @@ class UnitDraws:
     reason: str = ""
 
     @property
-    def shuffled(self) -> bool:
+    def may_draw_own_units(self) -> bool:
         """Whether the group's own units may be drawn."""
         return any(self.own)
 
@@ -44,7 +44,7 @@ class UnitDraws:
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._ways(n_draws)
-        score = self._score_among_others if self.shuffled else of_controls
+        score = self._score_among_others if self.may_draw_own_units else of_controls
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([*seed, k])
@@ -62,7 +62,7 @@ class UnitDraws:
     def _ways(self, n_draws: int) -> list[Index] | None:
         """All choices of units of a single block except the real one, if there are at most as many as draws."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
-        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.shuffled:
+        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
         return [np.array(one) for one in combinations(range(n_units), n) if frozenset(one) != self.own[0]]
 

@@ -165,7 +165,7 @@ def compare(
     chosen = seed_measures(choose(measures), seed)
     sampling = Sampling.build(queries, pairs, error, confidence, seed)
     whole = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
-    large.require_plain(sampling.asked, whole)
+    large.require_plain(sampling.given_options, whole)
     others = {**design, "permutations": permutations}
     if large.exceeds_memory(X, Y, {**others, **whole, "calibrate": None}):
         chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}

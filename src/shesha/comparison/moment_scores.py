@@ -45,9 +45,9 @@ class _Sides:
 
     def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return new sides, whose views are computed when a measure needs them."""
-        return self.with_sums(self.sums)
+        return self.replace_sums(self.sums)
 
-    def with_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
+    def replace_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return the sides of other sums over such data."""
         first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
         return first, second
@@ -143,7 +143,7 @@ def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequen
     # Each sum is made when its turn comes: all together would be as large as the parts.
     without: Iterator[Sums] = leave_one_out(parts)
     rows = [
-        _values_or_nan(measures, sides.with_sums(sums))
+        _values_or_nan(measures, sides.replace_sums(sums))
         for sums in track(without, len(parts), "parts of the rows left out")
     ]
     return np.array(rows).T
@@ -204,7 +204,7 @@ def _add_chances(
     if drawn:
         draw = _random_matching_sums(sides.sums, generator(seed))
         table = [
-            _values_or_nan(drawn, sides.with_sums(sums))
+            _values_or_nan(drawn, sides.replace_sums(sums))
             for sums in track((draw() for _ in range(n_draws)), n_draws, "draws of unrelated data")
         ]
         for measure, column in zip(drawn, np.array(table).T, strict=True):

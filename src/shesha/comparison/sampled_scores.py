@@ -62,7 +62,7 @@ class Sampling:
         return cls(queries, pairs, error, confidence, seed)
 
     @property
-    def asked(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
@@ -158,7 +158,7 @@ class _Queries:
         chosen = {name: options[name] for name in ("k", "metric")}
         key = batch, *sorted(chosen.items())
         if key not in self._made:
-            first, second = (QueryNeighbours.of_queries(side, self._batch(batch), **chosen) for side in self.sides)
+            first, second = (QueryNeighbours.from_queries(side, self._batch(batch), **chosen) for side in self.sides)
             self._made[key] = first, second
         return self._made[key]
 

@@ -98,11 +98,11 @@ def conformal_stream(
         )
         p = group_ranks(scores, codes[ranked], len(kept), rng)
     else:
-        p = weighted_ranks(scores, _checked_weights(weights, n_total, len(rows))[ranked], len(kept), rng)
+        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(kept), rng)
     return _verdict(p, scores[len(kept) :], alpha)
 
 
-def _checked_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
+def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
     found = check.real(weights, "weights")
     if found.shape != (n_rows,):
         raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {found.shape}")

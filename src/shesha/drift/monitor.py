@@ -27,7 +27,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed
@@ -102,7 +102,7 @@ class DriftMonitor:
         n_resamples: int = RESAMPLES,
         seed: Seed = 0,
     ) -> None:
-        n_rows = next(iter(getattr(reference, "shape", None) or shape_of(reference)), 4)
+        n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         found = choose_measures(measures, n_rows)
         held = Reference.build(reference, labels, found)
         unchanged = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
-from shesha.support.arrays import refuse_masked, shape_of
+from shesha.support.arrays import array_shape, refuse_masked
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _kind(column: pd.Series[Any]) -> str:
 
 def _stack_lists(lists: Any, name: str) -> Array:
     """Return lists of equal length as the rows of a matrix."""
-    rows = [None if one is None or shape_of(one) == () else np.asarray(one) for one in lists]
+    rows = [None if one is None or array_shape(one) == () else np.asarray(one) for one in lists]
     missing = next((at for at, row in enumerate(rows) if row is None), None)
     if missing is not None:
         raise ValueError(f"{name} must contain a list in every row, got none in row {missing}")

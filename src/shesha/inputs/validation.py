@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import split_names
 from shesha.support import memory as memory
-from shesha.support.arrays import doubles, namespace, shape_of, stays, to_host
+from shesha.support.arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
 
@@ -166,7 +166,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if array.dtype.kind in "OMm":
         from pandas import isna
 
-        lists = [row for row, one in enumerate(array) if shape_of(one) or isinstance(one, list | tuple | dict | set)]
+        lists = [row for row, one in enumerate(array) if array_shape(one) or isinstance(one, list | tuple | dict | set)]
         if lists:
             raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
 

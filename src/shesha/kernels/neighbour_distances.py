@@ -32,7 +32,7 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
         out[0, start : start + len(near)] = near[:, ranks - 1]
         for table, first in zip(out[1:], splits, strict=True):
             same = first[found] == first[start : start + len(near), None]
-            table[start : start + len(near)] = _at_ranks(near, same, ranks)
+            table[start : start + len(near)] = _distances_at_ranks(near, same, ranks)
 
     for _ in parallel(fill, range(0, n, PANEL)):
         pass
@@ -62,7 +62,7 @@ def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Mat
     return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
-def _at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
+def _distances_at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
     """Distances to the neighbours of the given ranks among those of the same half."""
     counts = np.cumsum(same, axis=1)
     place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)

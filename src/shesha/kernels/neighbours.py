@@ -19,9 +19,9 @@ from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.upper_triangles import square
 from shesha.support.arrays import (
+    convert_like,
     elsewhere,
     is_numpy,
-    like_array,
     namespace,
     smallest,
     squared_lengths,
@@ -58,7 +58,7 @@ class Ties:
     levels: Index
     """Their order: ties share a number, and padding has the largest."""
 
-    def break_by(self, place: Index, lists: Index) -> Index:
+    def break_ties(self, place: Index, lists: Index) -> Index:
         """Return the lists with ties broken in the order of `place`, a number for each row."""
         keys = self.levels * len(place) + place[self.candidates]
         order = np.argsort(keys, axis=1)[:, : lists.shape[1]]
@@ -144,7 +144,7 @@ def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
     lists = np.empty((n, k), dtype=np.intp)
     n_others = n if include_self else n - 1
-    rest = _unsettled_rows(search, lists, include_self=include_self)
+    rest = _fill_settled_rows(search, lists, include_self=include_self)
 
     def fill(start: int) -> _Tied:
         chosen = rest[start : start + PANEL]
@@ -158,7 +158,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
     return Found(lists, bool(tied), _ties(tied))
 
 
-def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
+def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
     """Fill the lists of rows that few candidates decide with certainty; return the numbers of the other rows."""
     (n, k), rows = lists.shape, search.rows
     m = k + _SPARE
@@ -216,7 +216,7 @@ def _exclude_self(block: Any, chosen: Index) -> Any:
         block[np.arange(len(block)), chosen] = np.inf
         return block
     xp, n = namespace(block), block.shape[1]
-    own = xp.arange(n, device=block.device)[None, :] == like_array(chosen, block)[:, None]
+    own = xp.arange(n, device=block.device)[None, :] == convert_like(chosen, block)[:, None]
     return xp.where(own, xp.full_like(block, float("inf")), block)
 
 
@@ -228,7 +228,7 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
-    near = to_host(namespace(block).take_along_axis(block, like_array(candidates, block), axis=1))
+    near = to_host(namespace(block).take_along_axis(block, convert_like(candidates, block), axis=1))
     order, levels = _order(*search.exact(chosen, candidates, near), k)
     found = np.take_along_axis(candidates, order[:, :k], axis=1)
     tied = {int(chosen[i]): (candidates[i, order[i]], own) for i, own in levels.items()}

@@ -129,7 +129,7 @@ class Moments:
         if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
             raise ValueError("rows must have identifiers in both or in none, got them in one")
         found = Moments(self.names)
-        parts = [part for state in states for part in state.flushed_parts()]
+        parts = [part for state in states for part in state.parts_with_pending()]
         found._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
         found._register = self._register.join(other._register)
         found._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
@@ -239,7 +239,7 @@ class Moments:
         """Sums over consecutive stretches of the rows, each of which the jackknife leaves out in turn."""
         if self._state is None:
             raise ValueError("moments must have at least one row, got none: update them first")
-        return self._state.flushed_parts()
+        return self._state.parts_with_pending()
 
     def precision(self, place: int) -> float:
         """Relative rounding error of the input, the largest of all batches."""

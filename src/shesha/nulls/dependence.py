@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
-from shesha.kernels.sorted_places import places_among
+from shesha.kernels.sorted_places import insertion_places
 from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
@@ -267,7 +267,7 @@ def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     """Share of the ranked values that are smaller; ties count half."""
     levels, counts = np.unique(ranked, return_counts=True)
     below = np.append(0, np.cumsum(counts))
-    place = places_among(levels, values)
+    place = insertion_places(levels, values)
     found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return found
 

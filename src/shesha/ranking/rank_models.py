@@ -196,7 +196,7 @@ def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples where there are units enough."""
     evaluate = evaluate_distances if problem.uses_correlated_distances else evaluate_subsets
     if problem.n_units < FEWEST_UNITS:
-        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).without_resamples()
+        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).drop_resamples()
     return evaluate(problem, n_resamples, spawn(seed, _RESAMPLING))
 
 
@@ -274,7 +274,7 @@ class _Lines:
         n = found.n_models
         empty, resampled = np.full(n, np.nan), found.values.n_resamples > 0
         low, high = found.models.intervals(confidence) if resampled else (empty, empty)
-        p_ceiling = found.below_ceiling.p_values() if found.has_ceiling and resampled else empty
+        p_ceiling = found.gap_to_ceiling.p_values() if found.has_ceiling and resampled else empty
         if found.shares is None:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
         means = found.shares.means

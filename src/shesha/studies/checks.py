@@ -88,7 +88,7 @@ class Check:
         return self.verdict == AGREES and self.why.startswith(LOOSE)
 
 
-def judged(
+def judge_number(
     where: str,
     what: str,
     published: float,
@@ -122,11 +122,11 @@ def judged(
 
     Examples
     --------
-    >>> judged("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
+    >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
     'agrees'
-    >>> judged("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
+    >>> judge_number("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
     'loose: anything from -0.0748 to 0.435 would agree'
-    >>> judged("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
+    >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
     'differs'
     """
     if ours is None or isnan(ours):
@@ -141,7 +141,7 @@ def judged(
     return Check(where, what, published, ours, DIFFERS, why)
 
 
-def with_basis_and_words(
+def set_basis_by_words(
     checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
 ) -> tuple[Check, ...]:
     """Set the basis of checks without one whose "place | name" contains one of the words."""
@@ -156,7 +156,7 @@ def with_basis_and_words(
     )
 
 
-def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
+def missing_checks(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
     """Return checks for published numbers, (what, published), that cannot be repeated here, with the reason."""
     return [Check(where, name, published, None, UNREACHABLE, why) for name, published in what]
 

@@ -11,7 +11,7 @@ from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
 from shesha.studies.page import Page, Picture
-from shesha.studies.run_files import StudyRun, _describe_run, page_of
+from shesha.studies.run_files import StudyRun, _describe_run, build_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
     """
 
     study = found.study
-    page, _ = page_of(study, found.rows)
+    page, _ = build_page(study, found.rows)
     pictures = [_picture_part(one) for one in page.pictures]
     tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
     return report.Page(

@@ -63,7 +63,7 @@ def _overlap(first: pd.Series, second: pd.Series) -> bool:
     return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
 
 
-def with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
+def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
     """Draw facts against x with their intervals; `style` is that of matplotlib's `errorbar`."""
     facts = list(found)
     values = np.array([one.value for one in facts])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.tolerance import JOINT
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def against(
     """
     assert published is not None
     keyed = ((line, str(line.key)) for _, line in published.iterrows())
-    return tuple(check_of(line, found.get(key) or _missing(key, missing or {})) for line, key in keyed)
+    return tuple(judge_line(line, found.get(key) or _missing(key, missing or {})) for line, key in keyed)
 
 
 def _missing(key: str, reasons: Mapping[str, str]) -> Found:
@@ -108,7 +108,7 @@ def _missing(key: str, reasons: Mapping[str, str]) -> Found:
     return unreachable(found[0]) if found else Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
-def check_of(line: Any, found: Found, unit: str = "") -> Check:
+def judge_line(line: Any, found: Found, unit: str = "") -> Check:
     """Judge one published line.
 
     Raises
@@ -130,7 +130,7 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
     if isinstance(told, str) or isinstance(found.ours, str):
         raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
     absent = found.ours is None or isnan(found.ours)
-    return judged(
+    return judge_number(
         where,
         what,
         told,
@@ -150,12 +150,12 @@ def as_number(value: object) -> float | str:
         return str(value)
 
 
-def decimals_of(text: str) -> int:
+def count_decimals(text: str) -> int:
     """Count the printed decimals of a number, without zeros at the end.
 
     Examples
     --------
-    >>> decimals_of("0.250"), decimals_of("12")
+    >>> count_decimals("0.250"), count_decimals("12")
     (2, 0)
     """
     return len(text.partition(".")[2].rstrip("0"))
@@ -167,12 +167,12 @@ def key_of(line: Any) -> str:
     return key.removeprefix(_WORDED) if isinstance(key, str) else ""
 
 
-def label_of(line: Any) -> tuple[str, str]:
+def line_label(line: Any) -> tuple[str, str]:
     """Return the place and the label of a published line, as its check has them."""
     return str(line["where"]), _what(line, "")
 
 
-def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
+def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Table]:
     """Separate printed numbers from claims in words, and remove the prefix "claim/" from the latter's keys."""
     assert published is not None
     worded = published.key.astype(str).str.startswith(_WORDED)
@@ -180,36 +180,36 @@ def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
     return published[~worded], claims.assign(key=claims.key.str.removeprefix(_WORDED))
 
 
-def of(published: Table, *where: str) -> Table:
+def lines_of(published: Table, *where: str) -> Table:
     """Return the lines of tables or sections: "Table 47", "10.3"."""
     return published[published["where"].isin([PAPER + one for one in where])]
 
 
 def number(published: Table, where: str, row: str, name: str) -> float:
     """Return one published number."""
-    own = of(published, where)
+    own = lines_of(published, where)
     return float(own[(own.row.astype(str) == row) & (own.number == name)].published.iloc[0])
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
     """Yield published numbers of other models, with those of a stand-in if available."""
     for _, line in lines.iterrows():
-        yield check_of(line, unreachable(why, ours(str(line.row), line.number)), unit)
+        yield judge_line(line, unreachable(why, ours(str(line.row), line.number)), unit)
 
 
 def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
     """Yield one check for each line of a table of models: whether the model is available."""
     for _, line in lines.iterrows():
         own = at_hand.get(str(line.row))
-        yield check_of(line, unreachable(why) if own is None else Found(own, why="another name"))
+        yield judge_line(line, unreachable(why) if own is None else Found(own, why="another name"))
 
 
-def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
+def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
     """Compare numbers of the text with the values that follow from the rounded published tables."""
     for _, line in lines.iterrows():
         found = ours(str(line.row), line.number)
-        decimals = decimals_of(str(line.published))
-        yield check_of(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
+        decimals = count_decimals(str(line.published))
+        yield judge_line(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
 
 
 def _what(line: Any, unit: str) -> str:

@@ -14,13 +14,13 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
-from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, with_basis_and_words
+from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, set_basis_by_words
 from shesha.studies.claims import decide
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.page import Page, save_page
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import answer_of, lesser_claims, published_of
+from shesha.studies.study_rules import lesser_claims, read_published, study_answer
 from shesha.support.atomic_files import write_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write(found: StudyRun, folder: Path) -> Path:
     if not study.pages:
         return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
-        page, found_facts = page_of(study, found.rows)
+        page, found_facts = build_page(study, found.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         need = "" if found.complete else " It may need more cells than these."
@@ -117,34 +117,34 @@ def _error_location(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
-def page_of(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
+def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
     """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
-    page, facts = study.pages[0](rows, published_of(study)), facts_of(study, rows)
+    page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
     checks = checks_of_page(study, page.checks, facts)
-    return replace(page, checks=checks, answer=answer_of(study, facts) or page.answer), facts
+    return replace(page, checks=checks, answer=study_answer(study, facts) or page.answer), facts
 
 
-def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
+def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
     """Return the facts of a study's rows by name, if it has any."""
     made: dict[str, Fact] = {}
     for make in study.fact_makers:
-        made |= make(rows, published_of(study))
+        made |= make(rows, read_published(study))
     return made
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
     """Say what each check rests on, with the engine's verdicts where claims are data."""
-    return with_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
+    return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
-def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Set the basis of each check, as the study declares it."""
     told = [
-        one if one.verdict == UNREACHABLE else with_basis_and_words([one], OWN_NUMBERS, study.own_numbers)[0]
+        one if one.verdict == UNREACHABLE else set_basis_by_words([one], OWN_NUMBERS, study.own_numbers)[0]
         for one in checks
     ]
     words = ("",) if study.stand_ins else ("stand-in",)
-    return with_basis_and_words(with_basis_and_words(told, STAND_IN, words, but=study.repeated), study.on)
+    return set_basis_by_words(set_basis_by_words(told, STAND_IN, words, but=study.repeated), study.on)
 
 
 def has_page(study: Study, folder: Path) -> bool:

@@ -30,7 +30,7 @@ GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
 """Groups of the claims of a scorecard, from the best; every claim is in exactly one."""
 
 
-def judged(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
+def judge_papers(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
     """Judge the claims of every paper with finished studies, by their facts."""
     found: dict[str, list[Judged]] = {}
     for one in claims():

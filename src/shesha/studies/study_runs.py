@@ -183,12 +183,12 @@ def _compute(
     plan = _Cells(store, study, jobs, meter)
     with meter:
         runs.run(plan, workforce, meter)
-    store.forget(_missing_of(study), [job.key for job in jobs])
-    store.put(_missing_of(study), plan.unreachable)
+    store.forget(_missing_key(study), [job.key for job in jobs])
+    store.put(_missing_key(study), plan.unreachable)
     return plan.failures
 
 
-def _missing_of(study: Study) -> str:
+def _missing_key(study: Study) -> str:
     """Key of the reasons for missing rows in a store."""
     return f"{study.kind} {_MISSING}"
 
@@ -216,6 +216,6 @@ def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str
     days = sorted({one["day"] for one in found})
     seconds = tuple(float(one["seconds"]) for one in found)
     places = Counter(one["place"] for one in found if "place" in one)
-    missing = dict(store.items(_missing_of(study)))
+    missing = dict(store.items(_missing_key(study)))
     unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
     return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None
@@ -166,7 +166,7 @@ def _three(array: Any) -> tuple[int, ...] | None:
     if isinstance(array, list | tuple):
         # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.
         with suppress(ValueError, TypeError, RuntimeError):
-            shape = shape_of(array)
+            shape = array_shape(array)
     elif hasattr(array, "__getitem__"):
         # What has a shape but no entries, such as a representation made earlier, is one representation already.
         shape = getattr(array, "shape", None)

@@ -227,7 +227,7 @@ class Neighbours(View):
         if self.ties is not None:
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
-            broken = Neighbours(self.ties.break_by(place, self.lists), self.rows, self.distances)
+            broken = Neighbours(self.ties.break_ties(place, self.lists), self.rows, self.distances)
             return Relabelled(
                 broken.lists, self.rows, self.distances, tied=True, original=broken, order=order, own=self
             )

@@ -17,7 +17,7 @@ from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support.arrays import (
-    like_array,
+    convert_like,
     namespace,
     order_statistics,
     spread,
@@ -285,7 +285,7 @@ def _median_square(squared: Vector, n: int, *, published: bool) -> float:
 
 def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
     """Return the triangle and a diagonal of equal entries."""
-    return triangle, like_array(np.full(n, value), triangle)
+    return triangle, convert_like(np.full(n, value), triangle)
 
 
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.audit.audit import Audit, RepresentationAudit
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.stability.chance import Chance
 
@@ -12,7 +12,7 @@ from shesha.results.stability.chance import Chance
 @claim.register
 def _audit(result: Audit) -> str:
     clauses = "; ".join(_stability(one) for one in result.representations)
-    return f"Stability of the geometry, {with_source('feature_split', 'feature split')}: {clauses}"
+    return f"Stability of the geometry, {add_source('feature_split', 'feature split')}: {clauses}"
 
 
 def _stability(finding: RepresentationAudit) -> str:

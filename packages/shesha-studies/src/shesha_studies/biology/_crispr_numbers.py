@@ -13,7 +13,7 @@ from shesha.studies.checks import (
     NOT_RUN,
     UNREACHABLE,
     Check,
-    judged,
+    judge_number,
 )
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _number(line: Any, what: str, ours: float, why: str, found: Found) -> Check:
     null = found.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
-    return judged(
+    return judge_number(
         line.where,
         what,
         float(text),

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against, apart
+from shesha.studies.published import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     found = Found(rows)
-    printed, worded = apart(published)
+    printed, worded = split_numbers_and_claims(published)
     checks = (*published_checks(found, printed), *against(worded, {}))
     picture = Picture(
         "crispr",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
-from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
             yield _p_value(line, own.value, _why(line.key).format(**read))
         else:
             why = _why(line.key).format(**read)
-            yield judged(
+            yield judge_number(
                 line.where,
                 line.what,
                 float(line.published),
@@ -171,7 +171,7 @@ def _why(key: str) -> str:
 def _p_value(line: Any, ours: float, reason: str) -> Check:
     """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
     if ours != ours:
-        return judged(line.where, line.what, line.published, None, why=reason)
+        return judge_number(line.where, line.what, line.published, None, why=reason)
     near = tolerance.p_values_agree(f"{line.published:g}", ours)
     if near is None:
         return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, tolerance.UNDECIDED)

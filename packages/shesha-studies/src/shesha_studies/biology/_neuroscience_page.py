@@ -10,8 +10,8 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, with_intervals
-from shesha.studies.published import against, apart
+from shesha.studies.pictures import draw_with_intervals, figure
+from shesha.studies.published import against, split_numbers_and_claims
 from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
@@ -33,7 +33,7 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     rows = add_regions(rows)
-    lines, worded = apart(published)
+    lines, worded = split_numbers_and_claims(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
     shows = (
@@ -118,11 +118,11 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
         known = [region for region in _REGIONS if (rows.region == region).any()]
         at = np.arange(len(known))
         means = [Fact(*over_sessions(rows[rows.region == region], score)) for region in known]
-        with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
+        draw_with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if table:
             keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
             printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
-            with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
+            draw_with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, told_), colour in zip(nulls, PALETTE[1:], strict=False):
             chance = [rows[rows.region == region][column].mean() for region in known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}

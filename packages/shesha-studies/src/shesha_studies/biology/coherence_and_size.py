@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import Check, judged
+from shesha.studies.checks import Check, judge_number
 from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
@@ -84,7 +84,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         own = equal[equal.n == n]
-        yield judged(
+        yield judge_number(
             "new, closed form",
             f"mean cosine of {n} unmoved cells, equal variances",
             expected_mean_cosine(int(n), 50, 2000),

@@ -10,7 +10,7 @@ from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
@@ -104,5 +104,5 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    lines, _ = apart(published)
+    lines, _ = split_numbers_and_claims(published)
     return make_facts(add_regions(rows), lines.assign(published=lines.published.astype(float)))

@@ -12,7 +12,7 @@ from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic, with_intervals
+from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -118,7 +118,7 @@ def _draw(plain: pd.DataFrame) -> Figure:
     for ax, (label, summary, columns) in zip(axes, panels, strict=True):
         for column, name, colour in columns:
             means = plain.groupby("layers")[column].apply(summary)
-            with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+            draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
         logarithmic(ax, plain.layers)
         ax.set(xlabel="layers of each model", ylabel=label)
         ax.legend(frameon=False, fontsize="small")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
-from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published import against, as_number
 from shesha_studies.distinct._bases import SEEDS
 from shesha_studies.distinct._distinct_tables import Findings, distribution
@@ -89,7 +89,7 @@ def _check_correlation(
 ) -> Check:
     ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
     if group.startswith("Protein") and number == "rho":
-        return judged(
+        return judge_number(
             where,
             what,
             float(value),
@@ -101,7 +101,7 @@ def _check_correlation(
         )
     if group == "Neuroscience" and number == "rho":
         why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
-        return judged(
+        return judge_number(
             where, what, float(value), ours, error=one.group_error, published_error=error, decimals=_DECIMALS, why=why
         )
     return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
@@ -121,13 +121,13 @@ def _check_mixed_model(found: Findings, where: str, what: str, number: str, valu
 def _count(where: str, what: str, group: str, value: float) -> Check:
     """Counts follow from the transformations of Table 14 and the widths of the published models."""
     if group in _PUBLISHED_WIDTHS:
-        return judged(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
+        return judge_number(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
     if group in _PER_BASE:
-        return judged(where, what, value, _N_BASES * _PER_BASE[group], decimals=0)
+        return judge_number(where, what, value, _N_BASES * _PER_BASE[group], decimals=0)
     if group in ("Machine learning", "Only transformer domains"):
         total = sum(len(variants(d)) for widths in _PUBLISHED_WIDTHS.values() for d in widths)
-        return judged(where, what, value, total, decimals=0)
+        return judge_number(where, what, value, total, decimals=0)
     if group == "Seeds":
-        return judged(where, what, value, float(len(SEEDS)), decimals=0)
+        return judge_number(where, what, value, float(len(SEEDS)), decimals=0)
     why = "follows from the number of features of the published data, which is not said"
     return Check(where, what, value, None, UNREACHABLE, why)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
@@ -129,7 +129,7 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rank networks by both scores, on every target, and hold the width fixed."""
-    printed, claims = apart(published)
+    printed, claims = split_numbers_and_claims(published)
     found = Findings.build(rows)
     return Page(
         "",
@@ -143,4 +143,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(Findings.build(rows), apart(published)[0])
+    return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])

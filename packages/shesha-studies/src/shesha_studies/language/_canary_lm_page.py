@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
@@ -23,7 +23,13 @@ def make_page(rows: Table, lines: Table) -> Page:
         *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
         (f"{real}, means of draws; losses in per cent", means),
     )
-    return Page("", tables, (_picture(own, real),), _NOTES, tuple(checks(own, real, numbers[real], *apart(lines))))
+    return Page(
+        "",
+        tables,
+        (_picture(own, real),),
+        _NOTES,
+        tuple(checks(own, real, numbers[real], *split_numbers_and_claims(lines))),
+    )
 
 
 _NOTES = (

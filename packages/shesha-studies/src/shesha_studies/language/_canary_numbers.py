@@ -11,10 +11,10 @@ from shesha.studies.checks import Check
 from shesha.studies.published import (
     Table,
     against,
-    derived,
+    lines_of,
     models,
-    of,
     stand_ins,
+    text_checks,
 )
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
 from shesha_studies.language._drifts import BOUND, METRICS
@@ -41,7 +41,7 @@ class Found:
     def beside(self, published: Table) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
         last = self.noise[self.noise["last"]]
-        table = of(published, "Table 47").assign(
+        table = lines_of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
         theirs = table.pivot(index="row", columns="number", values="published")
@@ -146,7 +146,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
     other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
     yield from stand_ins(
-        of(published, "Table 47"),
+        lines_of(published, "Table 47"),
         lambda row, name: (
             0.0
             if float(row) == 0
@@ -158,15 +158,15 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         "noise",
     )
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(of(published, "Table 54"), at_hand, "we do not have these weights")
+    yield from models(lines_of(published, "Table 54"), at_hand, "we do not have these weights")
     yield from _text(found, published)
     yield from against(claims, {})
 
 
 def _text(found: Found, published: Table) -> Iterator[Check]:
-    every = of(published, "10.3", "3.3", "10.5")
-    counts = {"observations": 26 * 51, "models": len(of(published, "Table 54"))}
-    yield from derived(
+    every = lines_of(published, "10.3", "3.3", "10.5")
+    counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
+    yield from text_checks(
         every[(every.row == "counts") & every.number.isin(list(counts))],
         lambda _, name: float(counts[name]),
         f"Table 54 lists {counts['models']} names",
@@ -177,7 +177,7 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
         protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
-    yield from derived(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
+    yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
     sees, ties, later = found.contests["bound 0.05: shesha cka"]
     first = found.contests["bound 0.05: procrustes shesha"][0]
     n = sees + ties + later

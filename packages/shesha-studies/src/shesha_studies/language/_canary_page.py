@@ -7,7 +7,7 @@ from typing import Any
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
 from shesha_studies.language._drifts import BOUND, NAMES
 
@@ -16,7 +16,7 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Write the page from the rows and the published numbers."""
-    found, (published, claims) = gather_statistics(rows), apart(lines)
+    found, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
     tables = (
         ("Comparison with Table 47 (last layers, means of encoders and draws)", found.beside(published)),
         (

@@ -128,15 +128,15 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
     if set(tables) != set(SETS):
         return made
 
-    def of(what: str) -> list[float]:
+    def lines_of(what: str) -> list[float]:
         return [float(getattr(made[f"{what} {name}"], "value", made[f"{what} {name}"])) for name in SETS]
 
     return made | {
         "encoders": min(map(len, tables.values())),
-        "largest accuracy": max(map(abs, of("accuracy"))),
-        "range of anisotropy": max(of("anisotropy")) - min(of("anisotropy")),
-        "smallest fall": -float(np.diff(of("ratio")).max()),
-        "flips beyond": min(np.subtract(of("flips"), of("flips, shuffled"))),
+        "largest accuracy": max(map(abs, lines_of("accuracy"))),
+        "range of anisotropy": max(lines_of("anisotropy")) - min(lines_of("anisotropy")),
+        "smallest fall": -float(np.diff(lines_of("ratio")).max()),
+        "flips beyond": min(np.subtract(lines_of("flips"), lines_of("flips, shuffled"))),
         "split of real tasks": max((made[f"split {name}"] for name in SETS[1:]), key=lambda one: abs(one.value)),
     }
 

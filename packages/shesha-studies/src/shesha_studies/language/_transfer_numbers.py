@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.studies.published import Table, of
+from shesha.studies.published import Table, lines_of
 from shesha.support.types import Vector
 
 LABELS = {
@@ -95,7 +95,7 @@ def metric_correlations(rows: Table) -> Table:
 
 def table_57(published: Table) -> Table:
     """Return the published Table 57, one line per model, with the model's family by its name."""
-    table = of(published, "Table 57").pivot(index="row", columns="number", values="published")
+    table = lines_of(published, "Table 57").pivot(index="row", columns="number", values="published")
     for name in ("alignment", "accuracy 1", "accuracy 2"):
         table[name] = table[name].astype(float)
     return table.assign(family=[model_family(str(name)) for name in table.index])

@@ -7,7 +7,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.causal_rows import CAUSAL, SINK
 from shesha_studies.language._transfer_checks import checks
 from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_correlations, table_57_correlations
@@ -15,7 +15,7 @@ from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_co
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
-    published, claims = apart(lines)
+    published, claims = split_numbers_and_claims(lines)
     found, theirs = metric_correlations(rows), table_57_correlations(published)
     all_of = found[found.accuracy == "accuracy 512"].set_index("number")
     tables = (
