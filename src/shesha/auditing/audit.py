@@ -183,7 +183,7 @@ def _audit_in_turn(
     subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit one representation after another; Ctrl-C ends it early."""
-    found: list[RepresentationAudit] = []
+    audits: list[RepresentationAudit] = []
     alone = len(subjects) == 1
     try:
         for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
@@ -191,12 +191,12 @@ def _audit_in_turn(
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The reason stands in the result.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                found.append(audit_representation(name, subject.load(), y, settings))
+                audits.append(audit_representation(name, subject.load(), y, settings))
     except KeyboardInterrupt:
-        if not found:
+        if not audits:
             raise
-        return found, True
-    return found, False
+        return audits, True
+    return audits, False
 
 
 def _as_result(

@@ -128,14 +128,14 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         one = json.loads(path.read_text(encoding="utf-8"))
-        told = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
-        told["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
+        texts = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
+        texts["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
         if one["format"] != FORMAT:
             raise ValueError(f"format {one['format']}")
         for score in one["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
             left = tuple(_number(value) for value in score["without_training"])
-            yield {**told, **where, "value": _number(score["value"]), "left": left}
+            yield {**texts, **where, "value": _number(score["value"]), "left": left}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 

@@ -83,7 +83,7 @@ class Outputs:
 
         Parameters
         ----------
-        found : Result
+        result : Result
             What was found; its page, card and plain values are asked for where they are wanted.
         files : sequence of Path
             Inputs, whose fingerprints are reported.

@@ -125,9 +125,9 @@ def compare_command(
             files, blocks, groups, within, shift, block_length, by_position=by_position
         )
         comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-        found = _as_needed(files, key, rdm, layer_axis, by_position)
+        files_or_arrays = _as_needed(files, key, rdm, layer_axis, by_position)
         kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(found, calibrate=calibrate, **kept)
+        comparing.compare_all_pairs(files_or_arrays, calibrate=calibrate, **kept)
         return
     if shards:
         given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
@@ -149,9 +149,9 @@ def compare_command(
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
         chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
-        found = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
-        outputs.write(found, files)
-        require_value(found.scores)
+        comparison = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
+        outputs.write(comparison, files)
+        require_value(comparison.scores)
         return
     if models is not None:
         arrays = models.last_layers()

@@ -68,22 +68,24 @@ def descriptor(
     fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 
     def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
-        found = Descriptor(function.__name__, function, **fields)
-        register_score(found, _descriptors, "descriptors")
+        declared_descriptor = Descriptor(function.__name__, function, **fields)
+        register_score(declared_descriptor, _descriptors, "descriptors")
 
         @wraps(function)
         def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:
             if args:
                 raise TypeError(f"{function.__name__}() must take one representation; options are keyword-only")
             try:
-                return found.build(X if isinstance(X, SummedRepresentation) else found.check_data(X), **options)
+                return declared_descriptor.build(
+                    X if isinstance(X, SummedRepresentation) else declared_descriptor.check_data(X), **options
+                )
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
         data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
         describe.__signature__ = inspect.Signature([data, *own], return_annotation="float")  # type: ignore[attr-defined]
-        describe.descriptor = found  # type: ignore[attr-defined]
+        describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
         # Its signature is that of the view.
         del describe.__wrapped__
         return cast(Callable[Concatenate[Data, P], float], describe)

@@ -85,19 +85,19 @@ def save(
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     """Return a path that may be written."""
-    found, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
-    ending = found.suffix.lower()
+    target, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
+    ending = target.suffix.lower()
     if ending == ".h5ad":
         raise ValueError(
-            f"path must not be an AnnData file, got {str(found)!r}; write it with anndata.AnnData(X).write_h5ad(path)"
+            f"path must not be an AnnData file, got {str(target)!r}; write it with anndata.AnnData(X).write_h5ad(path)"
         )
     if ending not in WRITERS:
-        raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(found)!r}")
-    if not found.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder of path must exist, got {found}")
-    if os.path.lexists(found) and not overwrite:
-        raise FileExistsError(f"path must be new unless overwrite=True, got {found}")
-    return found
+        raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(target)!r}")
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of path must exist, got {target}")
+    if os.path.lexists(target) and not overwrite:
+        raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
+    return target
 
 
 def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:

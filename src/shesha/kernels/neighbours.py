@@ -183,14 +183,14 @@ def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> 
     return np.concatenate(list(parallel(fill, range(0, n, PANEL))))
 
 
-def _settle(search: _Search, chosen: Index, found: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
+def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
     """The first k candidates of some rows, and whether they are certainly the neighbours, without ties."""
-    candidates = np.sort(found.places, axis=1)
+    candidates = np.sort(filtered.places, axis=1)
     values, slack = search.exact(chosen, candidates, None)
     order, tied = _order(values, _NEARLY * slack, k)
     last = order[:, k - 1 : k]
     beyond = (np.take_along_axis(values, last, axis=1) + _NEARLY * slack.max(axis=1, keepdims=True))[:, 0]
-    settled = found.bounds > beyond
+    settled = filtered.bounds > beyond
     settled[list(tied)] = False
     return np.take_along_axis(candidates, order[:, :k], axis=1), settled
 
@@ -230,10 +230,10 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
     near = to_host(namespace(block).take_along_axis(block, convert_like(candidates, block), axis=1))
     order, levels = _order(*search.exact(chosen, candidates, near), k)
-    found = np.take_along_axis(candidates, order[:, :k], axis=1)
+    nearest = np.take_along_axis(candidates, order[:, :k], axis=1)
     tied = {int(chosen[i]): (candidates[i, order[i]], own) for i, own in levels.items()}
     if n_candidates == n_others:
-        return found, tied
+        return nearest, tied
     # Where others may be as near as the k-th, all that may be compete.
     bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[chosen]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
@@ -241,11 +241,11 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
         competing = np.flatnonzero(row <= bound[i])[None, :]
         own = int(chosen[i])
         order, levels = _order(*search.exact(chosen[i : i + 1], competing, row[competing]), k)
-        found[i] = competing[0, order[0, :k]]
+        nearest[i] = competing[0, order[0, :k]]
         tied.pop(own, None)
         if levels:
             tied[own] = competing[0, order[0]], levels[0]
-    return found, tied
+    return nearest, tied
 
 
 def _smallest(block: Any, m: int) -> Index:

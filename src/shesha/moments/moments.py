@@ -52,14 +52,14 @@ class Moments:
     """
 
     def __init__(self, names: Sequence[str] = ("X", "Y")) -> None:
-        found = tuple(str(name) for name in kinds.sequence(names, "names"))
-        if len(found) < 2 or len(set(found)) < len(found):
+        side_names = tuple(str(name) for name in kinds.sequence(names, "names"))
+        if len(side_names) < 2 or len(set(side_names)) < len(side_names):
             raise ValueError(f"names must be two different names, got {names!r}")
-        self.names = found
+        self.names = side_names
         self._state: Accumulator | None = None
         self._register = RowRegister()
         self._named_rows: bool | None = None
-        self._precisions = [0.0] * len(found)
+        self._precisions = [0.0] * len(side_names)
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
         """Add a batch in which row i of each matrix is the same input.
@@ -128,14 +128,14 @@ class Moments:
             raise ValueError(f"widths must be {self.widths}, got {other.widths}")
         if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
             raise ValueError("rows must have identifiers in both or in none, got them in one")
-        found = Moments(self.names)
+        merged = Moments(self.names)
         parts = [part for state in states for part in state.parts_with_pending()]
-        found._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
-        found._register = self._register.join(other._register)
-        found._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
+        merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
+        merged._register = self._register.join(other._register)
+        merged._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
         if states:
-            found.set_parts(states[0], parts)
-        return found
+            merged.set_parts(states[0], parts)
+        return merged
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
         """Add consecutive parts that were summed elsewhere."""

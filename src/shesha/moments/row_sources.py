@@ -84,14 +84,14 @@ def _describe_start(sides: Sequence[Any]) -> list[list[float]]:
     return [[float(row.sum(dtype=np.float64)), float(np.abs(row).sum(dtype=np.float64))] for row in rows]
 
 
-def _require_same_start(known: list[Any], found: list[list[float]], n_skipped: int) -> None:
+def _require_same_start(known: list[Any], start: list[list[float]], n_skipped: int) -> None:
     if not known:
         if not n_skipped:
-            known.extend(found)
+            known.extend(start)
         return
     # A model that runs again rounds otherwise.
-    same = len(known) == len(found) and all(
-        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(known, found, strict=True)
+    same = len(known) == len(start) and all(
+        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(known, start, strict=True)
     )
     if not same:
         raise ValueError(
@@ -106,12 +106,12 @@ def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
 
 
 def _describe_side(side: Any) -> list[Any]:
-    found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
+    description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
         for file in files:
             known = Path(file).stat()
-            found += [str(file), known.st_size, known.st_mtime_ns]
+            description += [str(file), known.st_size, known.st_mtime_ns]
     elif isinstance(side, np.ndarray) and side.size:
-        found.append([float(side[0].sum()), float(side[-1].sum())])
-    return found
+        description.append([float(side[0].sum()), float(side[-1].sum())])
+    return description

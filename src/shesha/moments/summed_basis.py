@@ -31,14 +31,14 @@ class SummedBasis(Basis):
     def from_sums(cls, source: SummedSource, *, centred: bool = True) -> SummedBasis:
         """Decompose the products of the features."""
         side = source.side
-        own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
-        own["n_features"] = side.n_features
+        fields: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
+        fields["n_features"] = side.n_features
         if not centred:
-            return cls(**own, **_directions_without_centring(source))
+            return cls(**fields, **_directions_without_centring(source))
         values, axes = _decompose(side, source)
         if not len(values):
             raise NotEstimable("all rows are equal")
-        return cls(**own, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
+        return cls(**fields, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
 
     @property
     def directions(self) -> Matrix:

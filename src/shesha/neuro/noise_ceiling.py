@@ -78,7 +78,7 @@ def noise_ceiling(
     else:
         repeats, n_conditions = _rdms_from_trials(rdms_or_trials, conditions, runs, metric, normalize)
     known = repeats[:, np.isfinite(repeats).all(axis=0)]
-    told: Mapping[str, Any] = {
+    fields: Mapping[str, Any] = {
         "measure": f"RDM {method}",
         "closer": "higher",
         "n_repeats": len(repeats),
@@ -90,19 +90,19 @@ def noise_ceiling(
             "are needed"
         )
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **told)
+        return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **fields)
     left_out, included, reliability = _ceiling(known, _SCALED[method])
     if not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **told)
+        return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **fields)
     return NoiseCeiling(
         lower=float(np.mean(left_out)),
         upper=float(np.mean(included)),
         reliability=reliability,
         left_out=left_out,
         included=included,
-        **told,
+        **fields,
     )
 
 

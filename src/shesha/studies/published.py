@@ -73,7 +73,7 @@ def unreachable(why: str, ours: float | str | None = None) -> Found:
 
 def against(
     published: pd.DataFrame | None,
-    found: Mapping[str, Found],
+    answers: Mapping[str, Found],
     missing: Mapping[str, str] | None = None,
 ) -> tuple[Check, ...]:
     """Convert every published line into a check by its key.
@@ -82,7 +82,7 @@ def against(
     ----------
     published : DataFrame
         Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
-    found : mapping of key to Found
+    answers : mapping of key to Found
     missing : mapping of str to str
         What keys that cannot be repeated begin with, and what is missing.
 
@@ -100,7 +100,7 @@ def against(
     """
     assert published is not None
     keyed = ((line, str(line.key)) for _, line in published.iterrows())
-    return tuple(judge_line(line, found.get(key) or _missing(key, missing or {})) for line, key in keyed)
+    return tuple(judge_line(line, answers.get(key) or _missing(key, missing or {})) for line, key in keyed)
 
 
 def _missing(key: str, reasons: Mapping[str, str]) -> Found:
@@ -108,7 +108,7 @@ def _missing(key: str, reasons: Mapping[str, str]) -> Found:
     return unreachable(found[0]) if found else Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
-def judge_line(line: Any, found: Found, unit: str = "") -> Check:
+def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     """Judge one published line.
 
     Raises
@@ -117,28 +117,30 @@ def judge_line(line: Any, found: Found, unit: str = "") -> Check:
         If words are published and numbers found without a verdict, or the other way round. Words agree if they are
         the same, and a number agrees with a bound, such as "< 0.001", that it is below.
     """
-    where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
-    if found.verdict is not None:
-        why = "" if found.verdict == AGREES else found.why
-        return Check(where, what, told, found.ours, found.verdict, why or found.note)
-    if isinstance(told, str) and isinstance(found.ours, str):
-        same = told == found.ours
-        return Check(where, what, told, found.ours, AGREES if same else DIFFERS, found.note if same else found.why)
-    if isinstance(told, str) and told.startswith("<") and isinstance(found.ours, float):
-        below = found.ours < float(told.removeprefix("<"))
-        return Check(where, what, told, found.ours, AGREES if below else DIFFERS, found.note if below else found.why)
-    if isinstance(told, str) or isinstance(found.ours, str):
-        raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
-    absent = found.ours is None or isnan(found.ours)
+    where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
+    if answer.verdict is not None:
+        why = "" if answer.verdict == AGREES else answer.why
+        return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
+    if isinstance(number, str) and isinstance(answer.ours, str):
+        same = number == answer.ours
+        return Check(where, what, number, answer.ours, AGREES if same else DIFFERS, answer.note if same else answer.why)
+    if isinstance(number, str) and number.startswith("<") and isinstance(answer.ours, float):
+        below = answer.ours < float(number.removeprefix("<"))
+        return Check(
+            where, what, number, answer.ours, AGREES if below else DIFFERS, answer.note if below else answer.why
+        )
+    if isinstance(number, str) or isinstance(answer.ours, str):
+        raise TypeError(f"published must be a number where ours has no verdict, got {number!r} and {answer.ours!r}")
+    absent = answer.ours is None or isnan(answer.ours)
     return judge_number(
         where,
         what,
-        told,
-        found.ours,
-        error=found.error,
+        number,
+        answer.ours,
+        error=answer.error,
         published_error=_or(line.get("error"), 0.0),
-        decimals=found.decimals if found.decimals is not None else int(_or(line.get("decimals"), 3)),
-        why=found.why or (ABSENT if absent else ""),
+        decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
+        why=answer.why or (ABSENT if absent else ""),
     )
 
 

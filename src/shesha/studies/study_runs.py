@@ -69,16 +69,16 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"out must be a folder, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
+    study_runs = []
     with runs.open_for_writing(folder / STORE) as store:
         for one, cells in zip(chosen, grids, strict=True):
             if not again:
                 adopt(one, store, folder / one.name, _key)
             failures = _compute(one, cells, store, workers, scheduler, again)
-            found.append(_as_run(one, store, quick, failures))
+            study_runs.append(_as_run(one, store, quick, failures))
             # Before the next study, which may be interrupted.
-            write(found[-1], folder)
-    return found
+            write(study_runs[-1], folder)
+    return study_runs
 
 
 def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, quick: bool | None = None) -> Path:

@@ -122,14 +122,14 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
     ['hidden[0]', 'hidden[1]', 'other']
     """
     normalise_axis(layer_axis)
-    found: dict[Any, Any] = {}
+    layers: dict[Any, Any] = {}
     for name, array in arrays.items():
         shape = _three(array)
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
-        if twice := [repr(one) for one in parts if one in found]:
+        if twice := [repr(one) for one in parts if one in layers]:
             raise ValueError(f"names must be distinct after layers are named, got {', '.join(twice)} twice")
-        found |= parts
-    return found
+        layers |= parts
+    return layers
 
 
 def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:

@@ -247,14 +247,14 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
     rows *= sqrt(size) * squared_norm**-0.25
-    found = Gram(n, unbiased, rows, size=size)
+    gram = Gram(n, unbiased, rows, size=size)
     if upper is not None:
         scale = squared_norm**-0.5
         upper *= scale
-        found.__dict__["entries"] = (
+        gram.__dict__["entries"] = (
             _centred(upper, lengths * scale, True, size) if unbiased else (upper, lengths * scale)
         )
-    return found
+    return gram
 
 
 def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:

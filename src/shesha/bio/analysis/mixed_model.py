@@ -124,14 +124,14 @@ def mixed_model(
     y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
     design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
     # Centring has taken a mean of each data set, of which the design has one.
-    found = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
-    known = _effects(found, ("intercept", *varied))
+    fit = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
+    known = _effects(fit, ("intercept", *varied))
     if centre:
         known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
     effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
-    between = 0.0 if centre else found.between
+    between = 0.0 if centre else fit.between
     notes = _notes(response, [name for name in predictors if name not in varied], centre, between)
-    return MixedModel(response, effects, between, found.residual, "REML", len(y), len(sets), notes)
+    return MixedModel(response, effects, between, fit.residual, "REML", len(y), len(sets), notes)
 
 
 def _numbers(part: pd.DataFrame, name: str) -> Vector:
