@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha.moments import LayerMoments, Moments, merge_all
-from shesha.moments.layer_moments import grid_bytes
+from shesha.moments.layer_pair_sums import grid_bytes
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.results.changes.diff import Diff, LayerChange
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds

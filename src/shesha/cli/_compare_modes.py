@@ -96,7 +96,7 @@ class Comparing:
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
         """Compare the first representation with each other within each class, by measures that suit few rows."""
-        from shesha.comparison.several_within_classes import compare_several_within
+        from shesha.comparison.several_models_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
         (first, X), *others = arrays.items()

@@ -17,7 +17,7 @@ from shesha.kernels import mean_shape as kernel
 from shesha.kernels.numerical_precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track

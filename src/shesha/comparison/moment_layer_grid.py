@@ -14,7 +14,7 @@ from shesha.comparison.projected_alignment import correct_projection
 from shesha.extract import stream_layers
 from shesha.measures import Measure
 from shesha.moments import LayerMoments, SummedRepresentation, Sums
-from shesha.moments.layer_moments import grid_bytes
+from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.corrections import holm
 from shesha.results import LayerComparison, PairScore
 from shesha.support import memory as memory

@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.measures import choose
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import benjamini_hochberg
-from shesha.nulls.design_arguments import equal_groups
+from shesha.nulls.design_builder import equal_groups
 from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support.arrays import to_host

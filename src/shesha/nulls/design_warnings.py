@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.nulls.dependence import dependence, p_value_within_design
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence

@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem

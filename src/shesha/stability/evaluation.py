@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.stability._registry import Variant, registered_variants

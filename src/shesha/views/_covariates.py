@@ -15,7 +15,7 @@ from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
-from shesha.nulls.design_arguments import STRATUM
+from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.permutation_design import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector

@@ -12,7 +12,7 @@ from shesha.results.similarity.within_classes import WITHIN_NOTE
 
 if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
-    from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+    from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.within_classes import WithinClasses
 
 _KEPT = Text(
