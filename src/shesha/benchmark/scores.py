@@ -194,18 +194,15 @@ def groups(
     """
     sides = {own: _group_pairs(own, groups) for own in groups}
     wanted = {pair for both in sides.values() for side in both for pair in side}
-    pair_values = {pair: pair_value(values, pair, symmetric) for pair in wanted}
-    distinct = {frozenset(pair) if symmetric else pair: value for pair, value in pair_values.items()}
+    known = {pair: pair_value(values, pair, symmetric) for pair in wanted}
+    distinct = {frozenset(pair) if symmetric else pair: value for pair, value in known.items()}
     dropped = sum(map(math.isnan, distinct.values()))
     n = len(distinct) - dropped
     if reason := next((why for own in groups if (why := _too_small(own, groups))), ""):
         return Quality(math.nan, n, dropped, reason), Quality(math.nan, n, dropped, reason)
     scores = []
     for score in (auprc, conformity):
-        parts = {
-            own: score([pair_values[p] for p in a], [pair_values[p] for p in b], closer)
-            for own, (a, b) in sides.items()
-        }
+        parts = {own: score([known[p] for p in a], [known[p] for p in b], closer) for own, (a, b) in sides.items()}
         reason = next((f"group {own}: {part.reason}" for own, part in parts.items() if part.reason), "")
         value = math.nan if reason else float(np.mean([part.value for part in parts.values()]))
         scores.append(Quality(value, n, dropped, reason))

@@ -81,7 +81,7 @@ def chance(
         reason. 'row scale' permutes only rows of similar norm, similar distance from the mean, or similar number of
         nonzero features, each separately, and returns the strictest null. Data without other structure are above it in
         at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
-        similar values: `shesha.nulls.like_rows`.
+        similar values: `shesha.nulls.match_by_quantity`.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
         `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows of similar

@@ -234,14 +234,14 @@ def _mixed_model_row(data: str, setting: str) -> Row:
     score, _, how = setting.partition(", ")
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
-    found: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
+    values: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
     fakes = [mixed_model(one, score, **options) for one in screens.fakes_of_both()[:25]]
     for place, effect in enumerate(model.effects):
         name = effect.predictor.replace(" ", "_")
-        found |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
-        found |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
-        found[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
-    return found
+        values |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
+        values |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
+        values[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
+    return values
 
 
 def _pool_row(data: str, setting: str) -> Row:

@@ -69,7 +69,7 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
     """Ours, by the key in the file of published numbers."""
     sessions = session_means(rows)
     change = sessions.accuracy_change
-    found = {
+    values = {
         "n_sessions": Number(len(sessions)),
         "n_lines": Number(len(rows)),
         "n_areas": Number(rows.area.nunique()),
@@ -89,16 +89,16 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
     }
     step = rows.assign(step=rows.early_middle - rows.middle_late)
     paired = ttest_rel(rows.early_middle, rows.middle_late)
-    found |= {
+    values |= {
         "thirds": Number.build(over_sessions(step, "step")),
         "thirds_t": Number(float(paired.statistic), 1.0),
         "thirds_p": Number(float(paired.pvalue)),
     }
-    return found | _correlations(rows, sessions) | _regions(rows)
+    return values | _correlations(rows, sessions) | _regions(rows)
 
 
 def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Number]:
-    found: dict[str, Number] = {}
+    values: dict[str, Number] = {}
     pairs = {
         "coupling_shesha": ("coupling", "shesha"),
         "coupling_drift": ("coupling", "drift"),
@@ -110,26 +110,26 @@ def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Numbe
     for key, (first, second) in pairs.items():
         one = session_correlation(rows, first, second)
         error = (one["high"] - one["low"]) / 3.92
-        found |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
+        values |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
     if len(sessions) > 3:
         alone = spearmanr(sessions.shesha, sessions.accuracy_change)
-        found["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
-        found["change_shesha_p"] = Number(float(alone.pvalue))
-    return found
+        values["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
+        values["change_shesha_p"] = Number(float(alone.pvalue))
+    return values
 
 
 def _regions(rows: pd.DataFrame) -> dict[str, Number]:
-    found: dict[str, Number] = {}
+    values: dict[str, Number] = {}
     for region, own in rows.groupby("region"):
-        found[f"n {region}"] = Number(len(own))
+        values[f"n {region}"] = Number(len(own))
         for score in ("shesha", "drift", "wuc"):
             one = Number.build(over_sessions(own, score))
             # Few areas of few sessions: no smaller than their own spread says.
             spread = float(own[score].std() / np.sqrt(len(own)))
-            found[f"{score} {region}"] = Number(
+            values[f"{score} {region}"] = Number(
                 one.value, max((e for e in (one.error, spread) if e == e), default=float("nan"))
             )
-    return found
+    return values
 
 
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:

@@ -67,27 +67,27 @@ _COUPLED = ("shesha", "equal", "drift", "wuc")
 
 
 def _line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "score": _CALLED[name],
         "mean, interval over sessions": interval_text(over_sessions(rows, name)),
     }
     if f"{name}_chance" not in rows:
-        return found | {"chance": float("nan"), "beyond": "-"}
+        return values | {"chance": float("nan"), "beyond": "-"}
     beyond_, n = count_areas(rows, name)
-    return found | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
+    return values | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
 
 
 def _region(rows: pd.DataFrame, region: str) -> dict[str, Any]:
-    own = rows[rows.region == region]
-    found: dict[str, Any] = {"region": region, "n": len(own), "neurons": float(own.n_neurons.median())}
+    subset = rows[rows.region == region]
+    values: dict[str, Any] = {"region": region, "n": len(subset), "neurons": float(subset.n_neurons.median())}
     for name, short in (("shesha", "odd and even"), ("equal", "4 trials each"), ("few", "and 20 neurons")):
-        found[short] = interval_text(over_sessions(own, name), 2)
-        if name != "few" and len(own):
-            found[f"{short}: chance"] = float(own[f"{name}_chance"].mean())
-            found[f"{short}: above"] = "{}/{}".format(*count_areas(own, name))
-    found["drift"] = interval_text(over_sessions(own, "drift"), 2)
-    found["cut elsewhere"] = float(own.shifted_chance.mean())
-    return found
+        values[short] = interval_text(over_sessions(subset, name), 2)
+        if name != "few" and len(subset):
+            values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
+            values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
+    values["drift"] = interval_text(over_sessions(subset, "drift"), 2)
+    values["cut elsewhere"] = float(subset.shifted_chance.mean())
+    return values
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:

@@ -83,10 +83,10 @@ def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
     return made.assign(above=holm(binom.sf(hits - 1, made.runs, level)) <= 0.05)
 
 
-def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
+def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    nothing, signal = own[own.truth == "nothing"], own[own.truth != "nothing"]
+    nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     clustered = nothing[nothing.data == "clusters of rows"]
     columns = {
         f"{n} rows": pool_rates(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
@@ -96,7 +96,7 @@ def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
         f"clusters, {one}": pool_rates(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")
     }
     columns["power, 64 rows"] = pool_rates(signal, ["score"])
-    made = pd.DataFrame({"measure": own.score.unique()})
+    made = pd.DataFrame({"measure": rows.score.unique()})
     for name, table in columns.items():
         made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
     return made

@@ -153,15 +153,15 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     lines = pool_coverage(rows)
     made: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
     for part in ("similarities", "scores"):
-        own = lines[lines.part == part]
-        if not len(own):
+        subset = lines[lines.part == part]
+        if not len(subset):
             continue
-        worst = own.iloc[int(own["at 95"].to_numpy().argmin())]
+        worst = subset.iloc[int(subset["at 95"].to_numpy().argmin())]
         given = "" if worst.told == "-" else f", {worst.told}"
         made |= {
-            f"{part}, cases": len(own),
-            f"{part}, too low": int((own["to"] < ASKED).sum()),
-            f"{part}, median": own["at 95"].median(),
+            f"{part}, cases": len(subset),
+            f"{part}, too low": int((subset["to"] < ASKED).sum()),
+            f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
             f"{part}, worst in words": f"{worst.score}, {_label(worst)}{given}",
         }

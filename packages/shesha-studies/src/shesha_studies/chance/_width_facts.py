@@ -49,17 +49,17 @@ def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
     others = rise[[name for name in rise.index if name in ("mutual kNN", "CKNNA", *_FLAT)]]
-    found = {
+    values = {
         "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
         "kernels_step": raw.loc[kernels].diff(axis=1).iloc[:, 1:].min(axis=None),
         "kernels_more": rise[kernels].min() - others.max(),
         **{"cka": end["CKA"], "knn": end["mutual kNN"], "gap": end["CKA"] / end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
-        found["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
+        values["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
         spectral = rise.drop(labels=[*_LOCAL, *_FLAT], errors="ignore")
-        found["local_less"] = spectral.min() - rise[list(_LOCAL)].max()
-    return found
+        values["local_less"] = spectral.min() - rise[list(_LOCAL)].max()
+    return values
 
 
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:

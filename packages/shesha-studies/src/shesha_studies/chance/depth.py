@@ -57,14 +57,14 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, layers, round(100 * kinship)])
     a, b = (_model(layers, kinship, rng) for _ in range(2))
-    found = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
-    grid = np.array(found.grid)
-    i, j = (int(name) for name in found.best)
+    calibrated = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
+    grid = np.array(calibrated.grid)
+    i, j = (int(name) for name in calibrated.best)
     alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
     return {
-        "raw": found.observed,
-        "calibrated": found.score,
-        "p_value": found.p_value,
+        "raw": calibrated.observed,
+        "calibrated": calibrated.score,
+        "p_value": calibrated.p_value,
         "best_alone": alone.score,
         "best_alone_p": alone.p_value,
         "pair_mean": float(grid.mean()),
@@ -138,7 +138,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     own = _plain(rows)
     few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
     deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
-    found = {
+    values = {
         "rise": over_draws(many.raw - few.raw.mean()),
         "calibrated": own.groupby("layers").calibrated.mean().max(),
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
@@ -148,7 +148,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
         "alone_more": over_draws(many.best_alone - many.calibrated),
     }
-    return as_facts(found | _others(rows, own) | _extremes(own))
+    return as_facts(values | _others(rows, own) | _extremes(own))
 
 
 def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:

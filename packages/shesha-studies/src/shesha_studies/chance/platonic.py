@@ -99,14 +99,16 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
         return exported(data, str(width), str(partner), measure)
     pair = sides(data, epochs, width, partner)
     blocks = pair.labels if null == "within classes" else None
-    found = calibrate_layers(pair.first, pair.second, measure, blocks=blocks, truncate=_TRUNCATED.get(measure), seed=0)
+    calibrated = calibrate_layers(
+        pair.first, pair.second, measure, blocks=blocks, truncate=_TRUNCATED.get(measure), seed=0
+    )
     return {
         "capability": pair.capability,
-        "raw": found.observed,
-        "score": found.score,
-        "threshold": found.threshold,
-        "chance": found.null_mean,
-        "p_value": found.p_value,
+        "raw": calibrated.observed,
+        "score": calibrated.score,
+        "threshold": calibrated.threshold,
+        "chance": calibrated.null_mean,
+        "p_value": calibrated.p_value,
     }
 
 

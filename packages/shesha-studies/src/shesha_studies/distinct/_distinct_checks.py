@@ -39,7 +39,7 @@ _PER_BASE = {
 _DECIMALS = 2
 
 
-def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
+def checks(findings: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
     ends = {
         (line.where, line.row, line.number): float(str(line.published))
@@ -50,11 +50,11 @@ def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> It
         value = as_number(str(line.published))
         low, high = (ends.get((line.where, line.row, end), float("nan")) for end in ("low", "high"))
         error = tolerance.interval_error(low, high)
-        yield _number(found, str(line.where), str(line.row), str(line.number), value, error)
+        yield _number(findings, str(line.where), str(line.row), str(line.number), value, error)
     yield from against(claims, {})
 
 
-def _number(found: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
+def _number(findings: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
     what = f"{group}: {number.replace('_', ' ')}"
     if number == "N":
         return _count(where, what, group, float(value))
@@ -63,11 +63,11 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)
     if group == "Mixed model":
-        return _check_mixed_model(found, where, what, number, value)
+        return _check_mixed_model(findings, where, what, number, value)
     if where.endswith("Table 17"):
-        own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
+        own = distribution(findings.rows["stability" if group == "stability" else "cka"])[number]
         return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
-    one = _find_correlation(found, where, group)
+    one = _find_correlation(findings, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
     return _check_correlation(where, what, group, number, value, one, error)

@@ -34,14 +34,16 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
-def _trade(found: Findings) -> Mapping[str, Any]:
+def _trade(findings: Findings) -> Mapping[str, Any]:
     """Stability against LogME, and every pair of scores at equal width."""
-    plain, equal = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
-    every = [one for (_, _, _, same), one in found.trade.items() if same]
+    plain, equal = (
+        [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
+    )
+    every = [one for (_, _, _, same), one in findings.trade.items() if same]
     signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
     return {
-        "networks": len(found.rows),
-        "equal_width": mean_correlation([one.value for one in equal], len(found.rows)),
+        "networks": len(findings.rows),
+        "equal_width": mean_correlation([one.value for one in equal], len(findings.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
         "trade in words": _join_signed(one.value for one in plain),
@@ -79,14 +81,14 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     }
 
 
-def _groups(found: Findings) -> Mapping[str, Any]:
+def _groups(findings: Findings) -> Mapping[str, Any]:
     """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
 
     The number of sets lies between those that show it and those that do not show the opposite.
     """
     made: dict[str, Any] = {}
     for _, column, one, others in tables.COMPARISONS[:2]:
-        numbers = {target: found.compared(target, column, one, others) for target in TARGETS}
+        numbers = {target: findings.compared(target, column, one, others) for target in TARGETS}
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
         )

@@ -66,15 +66,15 @@ def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int
     and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.
     """
     network = trained(source, objective, shape, width, seed)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for target in TARGETS:
         X, y = _target(target)
         scores = _scores(network.features(X), y)
         probabilities = network.probabilities(X[:N])
         # Classes of the images that it was trained on are the target itself, not a transfer.
         scores["leep"] = float("nan") if probabilities is None else float(leep(probabilities, y[:N]))
-        found |= {f"{name} {target}": value for name, value in scores.items()}
-    return found
+        values |= {f"{name} {target}": value for name, value in scores.items()}
+    return values
 
 
 def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:

@@ -34,17 +34,17 @@ FAMILIES = (
 
 def training_ratios(rows: Table) -> Table:
     """Add the ratio of the two drifts, and that of the amounts of noise that give them."""
-    own = rows[rows.change.isin(TASKS)]
+    subset = rows[rows.change.isin(TASKS)]
     noise = rows[rows.change == "noise in rows"]
     same = {
         name: [
             _dose(noise[(noise.model == line.model) & (noise.prompts == line.prompts)], name, line[name])
-            for _, line in own.iterrows()
+            for _, line in subset.iterrows()
         ]
         for name in ("shesha", "cka")
     }
     ratio = np.array(same["shesha"]) / np.array(same["cka"])
-    return own.assign(**{"times CKA": own.shesha / own.cka, "noise, times CKA": ratio})
+    return subset.assign(**{"times CKA": subset.shesha / subset.cka, "noise, times CKA": ratio})
 
 
 def _dose(noise: Table, name: str, drift: float) -> float:

@@ -16,8 +16,8 @@ from shesha_studies.language._transfer_numbers import LABELS, metric_correlation
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Correlations with accuracy over representations and over families, ours and the paper's."""
-    found = metric_correlations(rows).set_index(["number", "accuracy"])
-    at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
+    correlations = metric_correlations(rows).set_index(["number", "accuracy"])
+    at: Any = {name: correlations.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
     theirs = table_57_correlations(split_numbers_and_claims(published)[0])
     n = rows.groupby(["family", "part"]).ngroups
     made = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
@@ -29,7 +29,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
         made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
         made[name] = _difference(rows, "alignment", "bhattacharyya", unit)
-    return made | as_facts({**_tables(published), **_scores(found)}) | as_facts(_causal(rows), "causal ")
+    return made | as_facts({**_tables(published), **_scores(correlations)}) | as_facts(_causal(rows), "causal ")
 
 
 def _scores(found: Table) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
     known = np.unique(names)
     first, second = (np.array([one[names == name].mean() for name in known]) for one in (a, b))
     without = [float(spearmanr(a[names != name], b[names != name]).statistic) for name in known]
-    found = {
+    values = {
         "rho": float(spearmanr(a, b).statistic),
         "p": permutation_p(a, b),
         "rho_families": float(spearmanr(first, second).statistic),
@@ -48,9 +48,9 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
         "highest": max(without),
     }
     if width is not None:
-        found["width"] = float(spearmanr(a, width).statistic)
-        found["at_equal_width"] = partial(a, b, width)
-    return found
+        values["width"] = float(spearmanr(a, width).statistic)
+        values["at_equal_width"] = partial(a, b, width)
+    return values
 
 
 def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:

@@ -137,14 +137,14 @@ def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
 
 def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     """Ranges for the causal model, as it is and with columns of equal variance."""
-    own = rows[rows.family == CAUSAL]
-    standardised = own["name"].str.endswith(STANDARDISED)
+    subset = rows[rows.family == CAUSAL]
+    standardised = subset["name"].str.endswith(STANDARDISED)
     made: dict[str, float] = {}
-    for label, some in (("causal", own[~standardised]), ("standardised", own[standardised])):
+    for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
         for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
             if len(some):
                 made |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
-    return made | {"standardised_difference": own[standardised].of_axes.abs().max()}
+    return made | {"standardised_difference": subset[standardised].of_axes.abs().max()}
 
 
 def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:

@@ -136,12 +136,12 @@ def _score_table(rows: pd.DataFrame, name: str) -> Any:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
     cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k])
         for name, table in (("cka", cka), ("split", split))
         for condition in CONDITIONS
         for k in (0, 2, 6, 30)
     }
     apart = (split - cka).loc[["raw", "centred", "normalised"], 30]
-    centring = abs(found["split raw 30"] - found["split centred 30"])
-    return as_facts({**found, "smallest_divergence": apart.min(), "centring": centring})
+    centring = abs(values["split raw 30"] - values["split centred 30"])
+    return as_facts({**values, "smallest_divergence": apart.min(), "centring": centring})
