@@ -275,8 +275,7 @@ class _Lines:
         empty, resampled = np.full(n, np.nan), evaluations.values.n_resamples > 0
         low, high = evaluations.models.intervals(confidence) if resampled else (empty, empty)
         p_ceiling = evaluations.gap_to_ceiling.p_values() if evaluations.has_ceiling and resampled else empty
-        shares = evaluations.shares
-        if shares is None:
+        if (shares := evaluations.shares) is None:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
         means = shares.means
         ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
