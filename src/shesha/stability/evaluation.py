@@ -43,37 +43,35 @@ def build_request(
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check the request, and the type and shape of the data."""
-    score_variant = variant if isinstance(variant, Variant) else variant_named(variant)
-    if not score_variant.estimand:
+    score = variant if isinstance(variant, Variant) else variant_named(variant)
+    if not score.estimand:
         raise ValueError(
-            f"variant must have an identifiable estimand, got {score_variant.name!r}: "
+            f"variant must have an identifiable estimand, got {score.name!r}: "
             "use replicate_stability or anchor_profile_stability with two replicates"
         )
-    if score_variant.needs_labels and y is None:
-        raise ValueError(f"y must be given for the supervised variant {score_variant.name!r}, got None")
+    if score.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
     if isinstance(y, str):
         raise TypeError(f"y must be labels, one per row, got the text {y!r}: pass a score as variant={y!r}")
-    chosen = _options(score_variant, options)
+    chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    _require_taken("pairs", pairs, score_variant, [one for one in registered_variants().values() if one.samples_pairs])
-    _require_taken(
-        "target_se", target_se, score_variant, [one for one in registered_variants().values() if one.averages_draws]
-    )
+    _require_taken("pairs", pairs, score, [one for one in registered_variants().values() if one.samples_pairs])
+    _require_taken("target_se", target_se, score, [one for one in registered_variants().values() if one.averages_draws])
     if target_se is not None:
         check.positive(target_se, "target_se")
     n_sampled = check_pairs(pairs)
     generator(seed)
     if not isinstance(X, Rows):
         hint_of_distances({"X": X})
-    source = score_variant.check_data(X)
+    source = score.check_data(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
     ordered = align_labels(source, y)
     if covariates is not None:
         source = _remove_covariates(source, Covariates.build(align_labels(source, covariates, "covariates"), n_rows))
-    classes = score_variant.check_labels(ordered, n_rows) if score_variant.needs_labels else None
+    classes = score.check_labels(ordered, n_rows) if score.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
-        score_variant,
+        score,
         source,
         classes,
         chosen,

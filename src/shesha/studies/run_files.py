@@ -64,31 +64,29 @@ def write(run: StudyRun, folder: Path) -> Path:
     files of their own.
     """
 
-    study, study_folder = run.study, folder / run.study.name
-    study_folder.mkdir(parents=True, exist_ok=True)
+    study, place = run.study, folder / run.study.name
+    place.mkdir(parents=True, exist_ok=True)
     if not len(run.rows):
-        return _write_failure_page(run, study_folder, "No cell has a row.")
+        return _write_failure_page(run, place, "No cell has a row.")
     if not study.pages:
-        return _write_failure_page(
-            run, study_folder, f"The study marks no function with `@{study.cell.__name__}.page`."
-        )
+        return _write_failure_page(run, place, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
         page, found_facts = build_page(study, run.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
         need = "" if run.complete else " It may need more cells than these."
-        _write_failure_page(run, study_folder, f"The page was not made: {_error_location(error)}.{need}")
+        _write_failure_page(run, place, f"The page was not made: {_error_location(error)}.{need}")
         if run.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
         return page_path(study, folder)
-    _write_rows(run, study_folder / ROWS)
+    _write_rows(run, place / ROWS)
     for name in (FAILED_PAGE, FAILED_ROWS):
-        (study_folder / name).unlink(missing_ok=True)
+        (place / name).unlink(missing_ok=True)
     if found_facts:
-        write_text(study_folder / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
-    write_text(study_folder / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+        write_text(place / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
+    write_text(place / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
         "version": study.version,
@@ -104,10 +102,8 @@ def write(run: StudyRun, folder: Path) -> Path:
         "days": list(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else [],
         "places": dict(run.places),
     }
-    write_text(study_folder / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    return save_page(
-        page, study_folder, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(run))
-    )
+    write_text(place / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(run)))
 
 
 def _write_rows(found: StudyRun, place: Path) -> None:
@@ -162,15 +158,15 @@ def page_path(study: Study, folder: Path) -> Path:
     return failed if failed.exists() else folder / study.name / PAGE
 
 
-def _write_failure_page(run: StudyRun, study_folder: Path, why: str) -> Path:
+def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
     """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
-    earlier = (study_folder / SUMMARY).exists()
+    earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
     kept = "The other files are those of an earlier run." if earlier else ""
-    if len(run.rows) or not (study_folder / rows).exists():
-        _write_rows(run, study_folder / rows)
+    if len(run.rows) or not (place / rows).exists():
+        _write_rows(run, place / rows)
     parts = [f"# {run.study.name}", run.study.question, why, kept, *_describe_run(run, rows)]
-    place = study_folder / page
+    place = place / page
     write_text(place, "\n\n".join(filter(None, parts)) + "\n")
     return place
 
