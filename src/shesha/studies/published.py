@@ -163,7 +163,7 @@ def count_decimals(text: str) -> int:
     return len(text.partition(".")[2].rstrip("0"))
 
 
-def key_of(line: Any) -> str:
+def claim_key(line: Any) -> str:
     """Return the key by which a claim in words is answered, "" for a line that has none."""
     key = line.get("key")
     return key.removeprefix(_WORDED) if isinstance(key, str) else ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published import key_of, line_label
+from shesha.studies.published import claim_key, line_label
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
     published = read_published(study)
     if published is None or not rules:
         return {}
-    lines = [(line_label(line), key_of(line)) for _, line in published.iterrows()]
+    lines = [(line_label(line), claim_key(line)) for _, line in published.iterrows()]
     found = {line: entry for line, key in lines if (entry := _entry(key, rules))}
     unused = [key for key in rules if not any(fnmatchcase(known, key) for _, known in lines)]
     if unused:
