@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shesha.charts._against_chance import against_chance
-from shesha.charts._agreement_scatter import agreement
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._box_plot import boxes, legend_of_colours
 from shesha.charts._class_values import class_values
@@ -23,7 +22,6 @@ __all__ = [
     "PALETTE",
     "Series",
     "against_chance",
-    "agreement",
     "boxes",
     "chance_band",
     "class_values",

@@ -175,7 +175,7 @@ def test_pictures(results):
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
 
-    from shesha.benchmark.pictures import plot_agreement, plot_ranks
+    from shesha.benchmark.pictures import plot_ranks
 
     panels = plot_ranks(results)
     assert [ax.get_title() for ax in panels] == ["graph", "language", "vision"]
@@ -184,11 +184,4 @@ def test_pictures(results):
     assert panels[0].get_ylim()[0] > panels[0].get_ylim()[1]
     with pytest.raises(ValueError, match=r"axes must be one per domain \(3\), got 1"):
         plot_ranks(results, [panels[0]])
-    ax = plot_agreement(results.query("dataset == 'Cora'"), results)
-    assert ax.get_xlim() == ax.get_ylim()
-    assert len(ax.get_legend().get_texts()) == 7
-    given = plt.figure().add_subplot()
-    assert plot_agreement(results.query("test == 'shortcut'"), results, given) is given
-    with pytest.raises(ValueError, match="own must share scores with published"):
-        plot_agreement(made({"A": 1.0}), results)
     plt.close("all")
