@@ -199,6 +199,5 @@ def _same_end(one: str, other: str) -> bool:
     return long.endswith(f".{short}")
 
 
-def _join(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _join(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

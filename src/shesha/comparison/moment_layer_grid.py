@@ -43,7 +43,7 @@ def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerCompa
     _require_estimable(moments, measure)
     moments.sums()
     strip = _Strip(moments.first_names, moments)
-    return _grid(measure, [_pairs(measure, strip, 0.05)], moments.first_names, moments.second_names)
+    return _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
 
 
 def compare_models(
@@ -83,7 +83,7 @@ def compare_models(
         strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
         first, second = (*first, *strip.names), strip.moments.second_names
         # Scores alone are kept: the sums of all strips together would exceed the memory.
-        steps.append(list(_pairs(measure, strip, 0.05)))
+        steps.append(list(_pairs(measure, strip)))
     return _grid(measure, steps, first, second)
 
 
@@ -133,7 +133,7 @@ def _grid(
     return LayerComparison(first, second, (*_correct(scores), *missing), measure.closer, interrupted=interrupted)
 
 
-def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]:
+def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
     sums, moments = strip.sums, strip.moments
     sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
     for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
@@ -142,7 +142,7 @@ def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]
         if score.has_value and any(projected):
             score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
-            score = add_exact_null(measure, score, sums, (i, j), alpha, factor)
+            score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
             score = add_note(score, "no chance level: only kernel alignments have one from sums of layers")
         yield PairScore(first, other, score)

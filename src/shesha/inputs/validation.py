@@ -141,14 +141,11 @@ def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return np.asarray(array, dtype=np.float64)
 
 
-def paired(
-    X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1
-) -> tuple[Matrix, Matrix]:
+def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return two matrices that describe the same rows."""
-    a = matrix(X, names[0], min_columns=min_columns)
-    b = matrix(Y, names[1], min_columns=min_columns)
+    a, b = matrix(X, "X"), matrix(Y, "Y")
     if len(a) != len(b):
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(a)}), got {len(b)}")
+        raise ValueError(f"Y must have as many rows as X ({len(a)}), got {len(b)}")
     return a, b
 
 
