@@ -253,14 +253,14 @@ def _pool_row(data: str, setting: str) -> Row:
     def rho(one: pd.DataFrame, n_bootstrap: int) -> Any:
         return pooled_correlations(one, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
-    found = rho(screens.both(), 2000)
+    pooled = rho(screens.both(), 2000)
     fakes = np.array([rho(one, 0).rho for one in screens.fakes_of_both()])
     return {
-        **{"rho": float(found.rho), "rho_low": float(found.low), "rho_high": float(found.high)},
+        **{"rho": float(pooled.rho), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
         "chance": float(fakes.mean()),
         "fake_low": float(np.quantile(fakes, 0.025)),
         "fake_high": float(np.quantile(fakes, 0.975)),
-        "fake_p": float((1 + (fakes >= found.rho).sum()) / (1 + len(fakes))),
+        "fake_p": float((1 + (fakes >= pooled.rho).sum()) / (1 + len(fakes))),
     }
 
 

@@ -141,23 +141,23 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
         if line.key != line.key:
             yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND.format(**read))
             continue
-        own = ours.get(line.key, Number(float("nan")))
+        answer = ours.get(line.key, Number(float("nan")))
         if line.key.startswith(("n_", "n ")) and line.key != "n_conditions":
-            yield Check(line.where, line.what, line.published, own.value, UNREACHABLE, _HAND.format(**read))
+            yield Check(line.where, line.what, line.published, answer.value, UNREACHABLE, _HAND.format(**read))
             continue
         text = f"{line.published:g}"
         decimals = len(text.partition(".")[2])
         error = tolerance.interval_error(line.low, line.high)
         if line.key.endswith("_p"):
-            yield _p_value(line, own.value, _why(line.key).format(**read))
+            yield _p_value(line, answer.value, _why(line.key).format(**read))
         else:
             why = _why(line.key).format(**read)
             yield judge_number(
                 line.where,
                 line.what,
                 float(line.published),
-                own.value,
-                error=own.error,
+                answer.value,
+                error=answer.error,
                 published_error=error,
                 decimals=decimals,
                 why=why,

@@ -41,14 +41,14 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
     X = rng.standard_normal((2000 + n, 50)) * scale
     X[2000:, 2] += effect * scale[2]
     labels = np.repeat(["control", "group"], [2000, n])
-    found = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
+    group = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
     return {
-        "coherence": found.coherence,
-        "chance": found.null_mean,
-        "unbiased": found.unbiased,
-        "magnitude": found.magnitude,
-        "unbiased_magnitude": found.unbiased_magnitude,
-        "p_value": found.p_value,
+        "coherence": group.coherence,
+        "chance": group.null_mean,
+        "unbiased": group.unbiased,
+        "magnitude": group.magnitude,
+        "unbiased_magnitude": group.unbiased_magnitude,
+        "p_value": group.p_value,
     }
 
 

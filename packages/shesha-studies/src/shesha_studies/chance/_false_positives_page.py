@@ -189,7 +189,7 @@ def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
 
 def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
     few = measures[measures.n == measures.n.min()]
-    own, (ax,) = figure(width=5.2, height=5.6)
+    picture, (ax,) = figure(width=5.2, height=5.6)
     dots(ax, few, few.score, level)
     ax.set(
         xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
@@ -204,7 +204,7 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
         ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
     return (
         Picture(
-            "measures", own, "Rates of false positives of every measure with exact limits, around the level of 5 %"
+            "measures", picture, "Rates of false positives of every measure with exact limits, around the level of 5 %"
         ),
         Picture(
             "designs",

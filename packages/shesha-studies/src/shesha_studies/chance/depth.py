@@ -135,30 +135,30 @@ def _plain(rows: pd.DataFrame) -> pd.DataFrame:
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
-    own = _plain(rows)
-    few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
-    deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
+    plain = _plain(rows)
+    few, many = (plain[plain.layers == end] for end in (plain.layers.min(), plain.layers.max()))
+    deep = plain[plain.layers >= 16] if (plain.layers >= 16).any() else many
     values = {
         "rise": over_draws(many.raw - few.raw.mean()),
-        "calibrated": own.groupby("layers").calibrated.mean().max(),
-        "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
+        "calibrated": plain.groupby("layers").calibrated.mean().max(),
+        "rate": rate(int((plain.p_value <= ALPHA).sum()), len(plain)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
         "alone_of_deepest": rate(int((many.best_alone_p <= ALPHA).sum()), len(many)),
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
         "alone_more": over_draws(many.best_alone - many.calibrated),
     }
-    return as_facts(values | _others(rows, own) | _extremes(own))
+    return as_facts(values | _others(rows, plain) | _extremes(plain))
 
 
-def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
+def _others(rows: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
     """Other aggregates, and layers that share most of their variance."""
     others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0].groupby("layers").raw.mean()
     if others.empty or kin.empty:
         return {}
     means = others.groupby(["aggregate", "layers"])[["raw", "calibrated"]].mean().reset_index()
     ends = means.groupby("aggregate").raw.agg(["first", "last"])
-    free = own[own.layers.isin(kin.index)].groupby("layers").raw.mean()
+    free = plain[plain.layers.isin(kin.index)].groupby("layers").raw.mean()
     told = (f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
     return {
         "aggregates in words": ", ".join(told),

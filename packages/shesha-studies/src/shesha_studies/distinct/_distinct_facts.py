@@ -40,21 +40,21 @@ def _over_groups(one: Correlation) -> Fact:
     return Fact(one.value, one.group_low, one.group_high)
 
 
-def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
+def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
     """The aggregate, and the domains."""
-    one, own = found.domains["Aggregate"], {**found.domains}
-    del own["Aggregate"]
-    small = sum(abs(each.value) < 0.3 for each in own.values())
+    aggregate, domains = findings.domains["Aggregate"], {**findings.domains}
+    del domains["Aggregate"]
+    small = sum(abs(each.value) < 0.3 for each in domains.values())
     return {
-        "pooled": _over_groups(one),
-        "pooled_value": one.value,
-        "configurations": one.n,
-        "interval_end": max(-one.group_low, one.group_high),
-        "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
-        "domains": len(own),
+        "pooled": _over_groups(aggregate),
+        "pooled_value": aggregate.value,
+        "configurations": aggregate.n,
+        "interval_end": max(-aggregate.group_low, aggregate.group_high),
+        "interval_ratio": (aggregate.group_high - aggregate.group_low) / (aggregate.high - aggregate.low),
+        "domains": len(domains),
         "small_domains": small,
-        "large_domains": len(own) - small,
-        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in own.items()),
+        "large_domains": len(domains) - small,
+        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in domains.items()),
     }
 
 
@@ -103,15 +103,15 @@ def _levels(findings: Findings) -> Mapping[str, Any]:
 
 def _model_facts(findings: Findings) -> Mapping[str, float]:
     """The mixed model, and what an unchanged base says."""
-    one, spread = findings.mixed, findings.rows[["stability", "cka"]].std()
+    mixed, spread = findings.mixed, findings.rows[["stability", "cka"]].std()
     parts = findings.distinct[findings.distinct.kind == "PCA"]
     within = related(parts, by=("group",), n_draws=10, n_group_draws=10)
     base = findings.rows[findings.rows.kind == "original"].cka_of_base
     return {
-        "slope": one.slope,
-        "slope_size": abs(one.slope),
-        "slope_error": one.error,
-        "standard slope": one.slope * spread.cka / spread.stability,
+        "slope": mixed.slope,
+        "slope_size": abs(mixed.slope),
+        "slope_error": mixed.error,
+        "standard slope": mixed.slope * spread.cka / spread.stability,
         "PCA within": within.value,
         "lowest stability": float(findings.rows.stability.min()),
         "lowest cka of base": float(base.min()),

@@ -290,15 +290,15 @@ def _sizes(found: Findings) -> pd.DataFrame:
     keys = ["domain", "base", "variant"]
     both = found.smaller.merge(found.larger, on=keys, suffixes=("", " larger"))
     lines = []
-    for group, own in both.groupby("group", sort=False):
-        own = own[own.repeat + own["repeat larger"] == 0]
+    for group, part in both.groupby("group", sort=False):
+        part = part[part.repeat + part["repeat larger"] == 0]
         for name in ("stability", "averaged", "cka"):
-            one = correlation(own[name], own[f"{name} larger"], own.variant, 10)
-            difference = (own[name] - own[f"{name} larger"]).abs()
+            one = correlation(part[name], part[f"{name} larger"], part.variant, 10)
+            difference = (part[name] - part[f"{name} larger"]).abs()
             lines.append(
                 {
                     "base": group,
-                    "rows": f"{own.n.iloc[0]} and {own['n larger'].iloc[0]}",
+                    "rows": f"{part.n.iloc[0]} and {part['n larger'].iloc[0]}",
                     "score": TITLES[name],
                     "rank agreement": one.value,
                     "mean difference": difference.mean(),

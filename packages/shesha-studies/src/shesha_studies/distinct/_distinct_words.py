@@ -93,7 +93,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
     """Say what would fool a reader, what is missing, and what the full size costs."""
     rows = findings.rows
     unscored = int(rows.stability.isna().sum())
-    own = findings.distinct
+    distinct = findings.distinct
     said = [
         "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
         "encoders "
@@ -105,7 +105,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
         f"{rows.cka.median():.2f}). Chance is {rows.chance.median():.2f}, because CKA of unrelated rows grows with the "
         "number of directions that both use. Opposite signs cancel when kinds are pooled, so the mixture of kinds (12 "
         "of 32 are PCA) determines the aggregate. Transformations of one base are not independent draws.",
-        f"Stability is near {own.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
+        f"Stability is near {distinct.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
         "number of features does not inflate it, but it rises with that number if features are redundant.",
         _cost(findings),
     ]

@@ -66,15 +66,15 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     """LogME of few rows, agreement of ranks, and what rotations change."""
     exact, code = tables.few_rows(found)
     table = tables.agreement(found)
-    own = table[table.score == TITLES["stability"]]
+    stability = table[table.score == TITLES["stability"]]
     gaps = [float((found.rows[f"stability {target}"] - found.rows[f"averaged {target}"]).mean()) for target in TARGETS]
     ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _join_signed(own["all"]),
-        "ranks across at equal width in words": _join_signed(own["same width"]),
-        "ranks across": own["same width"].min(),
-        "ranks across_p": own.p.max() if own["same width"].min() > 0 else 1.0,
+        "ranks across in words": _join_signed(stability["all"]),
+        "ranks across at equal width in words": _join_signed(stability["same width"]),
+        "ranks across": stability["same width"].min(),
+        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
         "rotation in words": _join_signed(gaps),
         "ranks after rotation in words": _join_signed(ranks),
         "ranks after rotation": min(ranks),

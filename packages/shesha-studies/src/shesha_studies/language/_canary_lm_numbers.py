@@ -32,11 +32,11 @@ def _numbers(own: Table) -> Table:
 
     noise, every = own[own.kind == "noise"], own[own.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
-    found = {}
+    numbers = {}
     for name in (*SHOWN, "amount"):
         values = every[name].to_numpy(dtype=float)
         plain = name == "amount"
-        found[name] = {
+        numbers[name] = {
             "probe": noise[name].corr(noise["drop"], method="spearman"),
             "verdicts": noise[name].corr(noise.drop_verdicts, method="spearman"),
             "next words": noise[name].corr(noise.drop_words, method="spearman"),
@@ -45,7 +45,7 @@ def _numbers(own: Table) -> Table:
             "sensitivity at 5 %": float("nan") if plain else sensitivity(values, lost),
             "alarms at 0.05": float("nan") if plain else float((stable[name] > BOUND).mean()),
         }
-    return pd.DataFrame.from_dict(found, orient="index")
+    return pd.DataFrame.from_dict(numbers, orient="index")
 
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:

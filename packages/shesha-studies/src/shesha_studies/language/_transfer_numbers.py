@@ -113,7 +113,7 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
 
     table = table_57(published)
     size = table.capacity.map({"Small": 0.0, "Base": 1.0, "Large": 2.0})
-    found = {}
+    correlations = {}
     for name in ("accuracy 1", "accuracy 2"):
         values = related(table.alignment.to_numpy(), table[name].to_numpy(), table.family.tolist(), size.to_numpy())
         own = [
@@ -122,5 +122,5 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
             if len(one) > 2
         ]
         values["mean_within_families"] = float(np.mean(own))
-        found[f"alignment, {name}"] = pd.Series(values)
-    return found
+        correlations[f"alignment, {name}"] = pd.Series(values)
+    return correlations

@@ -65,15 +65,15 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
     of the small models' own verdicts.
     """
     before, after = (_seen(model, *change) for change in (("none", 0.0, 0), (kind, amount, seed)))
-    found = drifts(before["rows"], after["rows"])
+    measured_drifts = drifts(before["rows"], after["rows"])
     for task, name in (("probe", "drop"), ("verdicts", "drop_verdicts"), ("words", "drop_words")):
         if task not in before:
             continue
         then, now = before[task].astype(bool), after[task].astype(bool)
-        found[name] = 100 * float(then.mean() - now.mean())
-        found[f"p_{name}"] = fewer_right(then, now)
-    found["score"] = 100 * float(after["probe"].mean())
-    return found
+        measured_drifts[name] = 100 * float(then.mean() - now.mean())
+        measured_drifts[f"p_{name}"] = fewer_right(then, now)
+    measured_drifts["score"] = 100 * float(after["probe"].mean())
+    return measured_drifts
 
 
 @lru_cache(maxsize=2)

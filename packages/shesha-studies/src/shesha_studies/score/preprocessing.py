@@ -113,14 +113,14 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(
         index=["seed", "k"], columns="condition", values="shesha"
     )
-    found = np.array([spearmanr(own.raw, own.whitened).statistic for _, own in both.groupby("seed")])
+    correlations = np.array([spearmanr(own.raw, own.whitened).statistic for _, own in both.groupby("seed")])
     rho = draws(
-        pd.Series(found),
+        pd.Series(correlations),
         "Within the draws' spread of 0.999; 1.000 is printed in the text and 0.999 in the figure for one result.",
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49
-    p = float(2 * t.sf(found.mean() * np.sqrt(freedom / (1 - found.mean() ** 2)), freedom))
+    p = float(2 * t.sf(correlations.mean() * np.sqrt(freedom / (1 - correlations.mean() ** 2)), freedom))
     why = (
         "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
         "that both fall."
