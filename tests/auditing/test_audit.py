@@ -182,7 +182,7 @@ def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_aud
 @pytest.mark.parametrize(
     ("data", "options", "error", "message"),
     [
-        ({}, {}, ValueError, "representations must hold at least one matrix, got none"),
+        ({}, {}, ValueError, "representations must contain at least one matrix, got none"),
         ({"a": np.ones(5)}, {}, ValueError, r"a must be 2-D \(n_samples, n_features\), got shape \(5,\)"),
         ({"a": np.array([["b"]])}, {}, TypeError, "a must be a matrix of real numbers, got an array of dtype <U1"),
         (None, {"metric": "manhattan"}, ValueError, "metric must be one of 'cosine', .*, got 'manhattan'"),

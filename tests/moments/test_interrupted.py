@@ -126,7 +126,7 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
     with pytest.raises(ValueError, match=r"got another row 256: resume"):
         Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
-    with pytest.raises(ValueError, match=r"batches must hold the 500 rows that the state has counted, got 100"):
+    with pytest.raises(ValueError, match=r"batches must contain the 500 rows that the state has counted, got 100"):
         Moments.of(batches(X[:100], Y[:100]), state=state)
     with pytest.raises(ValueError, match=r"state must be of A, B, got .*, which is of X, Y"):
         Moments.of(batches(X, Y), state=state, names=("A", "B"))
@@ -140,7 +140,7 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
 
 def test_batches_of_three_matrices_are_refused():
     X, Y = pair(10)
-    with pytest.raises(ValueError, match=r"a batch must hold 2 matrices, X and Y, got 3"):
+    with pytest.raises(ValueError, match=r"a batch must contain 2 matrices, X and Y, got 3"):
         Moments.of([(X, Y, Y)])
 
 

@@ -6,7 +6,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.neuro import trial_halves, trial_split, wuc
+from shesha.neuro import trial_split, wuc
+from shesha.neuro.trial_halves import Halves
 
 FAST = {"n_permutations": 0}
 
@@ -20,17 +21,20 @@ def brute_force(X, shown, halves, metric):
     return np.mean(values)
 
 
+def trial_halves(n_trials, how, n_splits, seed=0):
+    masks = Halves.build(n_trials, how, n_splits, 8, seed).masks
+    return [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+
+
 @pytest.mark.parametrize("how", ["odd-even", "random", "blocks"])
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
     X, shown = recording()
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     found = trial_split(X, shown, how=how, metric=metric, seed=7, n_splits=6, normalize=metric == "cosine", **FAST)
-    from shesha.neuro.trial_halves import Halves
     from shesha.support.seeds import spawn
 
-    masks = Halves.build(len(X), how, 6, 8, spawn(7, 1)).masks
-    halves = [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+    halves = trial_halves(len(X), how, 6, spawn(7, 1))
     rows = unit if metric == "cosine" else X
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
@@ -39,17 +43,17 @@ def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
 
 def test_more_neurons_than_trials_make_no_difference_to_the_arithmetic(recording) -> None:
     X, shown = recording(n_trials=40, n_neurons=100, n_conditions=4)
-    halves = trial_halves(40)
+    halves = trial_halves(40, "odd-even", 1)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert trial_split(X, shown, **FAST).observed == pytest.approx(brute_force(unit, shown, halves, "cosine"))
 
 
 def test_halves_are_halves() -> None:
     for how in ("odd-even", "random", "blocks"):
-        for first, second in trial_halves(31, how, n_splits=5, seed=1):
+        for first, second in trial_halves(31, how, 5, 1):
             assert sorted([*first, *second]) == list(range(31))
             assert abs(len(first) - len(second)) <= (1 if how != "blocks" else 4)
-    blocks = trial_halves(32, "blocks", n_splits=100)
+    blocks = trial_halves(32, "blocks", 100)
     assert len(blocks) == 35
     assert len({tuple(first) for first, _ in blocks}) == 35
     assert all(0 in first for first, _ in blocks)

@@ -78,23 +78,23 @@ def replace_row_effects(
     """
     if not scale > 0:
         return doubts
-    found = []
-    for one in doubts:
+    kept = []
+    for doubt in doubts:
         # A cluster of more rows than are looked at has members that nobody named.
-        if one.name not in _OF_ROWS or (one.name == "rare cluster" and doubts.n_looked_at < n_rows):
-            found.append(one)
+        if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            kept.append(doubt)
             continue
         try:
-            left = without(np.setdiff1d(np.arange(n_rows), one.rows))
+            left = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
         except NotEstimable:
             left = float("nan")
         effect = abs(left - observed) / scale
         if effect >= _MOVED:
-            measured = few_rows_doubt(measure, one.rows, observed, left, effect)
-            found.append(
-                measured if one.name == "few rows" else cluster_doubt(measure, one.rows, observed, left, effect)
+            measured = few_rows_doubt(measure, doubt.rows, observed, left, effect)
+            kept.append(
+                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, left, effect)
             )
-    return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
+    return replace(doubts, found=tuple(sorted(kept, key=lambda one: -one.effect)))
 
 
 def leave_out_scorer(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shesha.cli import _outputs
-from shesha.cli.bench import OwnSuite, StoreFile, named_suite
+from shesha.cli.bench import OwnSuite, StoreFile, find_suite
 from shesha.cli.bench import bench as bench
 
 _DEFAULT = Path("resi.sqlite")
@@ -28,7 +28,7 @@ def submit_command(
     """Write one JSON file per measure, with its scores, the hash of its code, versions and seeds."""
     from shesha.benchmark import submit
 
-    written = submit(store, folder, measures=measure or (), of=named_suite(suite))
+    written = submit(store, folder, measures=measure or (), of=find_suite(suite))
     typer.echo(f"{len(written)} files in {written[0].parent}")
 
 

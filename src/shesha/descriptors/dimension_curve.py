@@ -10,7 +10,7 @@ import numpy as np
 from shesha.report import columns
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _claim(result: DimensionCurve) -> str:
     lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
     told = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
     return (
-        f"{with_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
+        f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
         f"{result.n_samples:,} rows was {say.join_clauses(told, 'more scales')} (errors from "
         f"{say.count(result.n_splits, 'random halving')})"
     )

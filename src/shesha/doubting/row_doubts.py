@@ -47,10 +47,10 @@ _ALTERNATION_ADVICE = (
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
     """Neighbouring rows are closer than random rows."""
-    found = subject.dependence
-    if not subject.ordered or not found.has_order:
+    dependence = subject.dependence
+    if not subject.ordered or not dependence.has_order:
         return None
-    classes, p_value = subject.classes_here, found.p_value
+    classes, p_value = subject.classes_here, dependence.p_value
     if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
         # Sorted classes explain their own order: what is left is an order within them.
         p_value = _order_p_value(subject, classes)
@@ -61,7 +61,7 @@ def order(subject: Subject) -> Doubt | None:
         "neighbouring rows are closer than random rows; with each row replaced by its neighbour, "
         f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
     )
-    advice = describe_period(found.period) if found.period else _ORDER_ADVICE
+    advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, score), p_value, text, advice)
 
 
@@ -81,9 +81,9 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
     """Every other row is similar, as with an alternating condition or two interleaved batches."""
-    found = subject.dependence
+    dependence = subject.dependence
     classes = subject.classes_here
-    if not subject.ordered or not found.has_alternation or (classes is not None and _classes_alternate(subject)):
+    if not subject.ordered or not dependence.has_alternation or (classes is not None and _classes_alternate(subject)):
         return None
     headline, steps = subject.headline, [_rotate_stretches(subject, step) for step in (2, -2)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
@@ -91,7 +91,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
         "neighbouring rows are farther apart than random rows, and every other row is closer; with each row replaced "
         f"by the row after the next, {headline.name} is still {kept:.2f} instead of {headline.value:.2f}"
     )
-    return Doubt("alternating order", max(0.0, kept), found.alternation_p_value, text, _ALTERNATION_ADVICE)
+    return Doubt("alternating order", max(0.0, kept), dependence.alternation_p_value, text, _ALTERNATION_ADVICE)
 
 
 def _classes_alternate(subject: Subject) -> bool:

@@ -59,7 +59,7 @@ def stream(
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
-            raise ValueError(f"a batch must hold {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
+            raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
         stop = start + int(sides[0].shape[0])
         if len({int(side.shape[0]) for side in sides}) == 1:
             fingerprint.check(start, sides)
@@ -68,7 +68,7 @@ def stream(
         start = stop
     if start < n_skipped:
         raise ValueError(
-            f"batches must hold the {n_skipped:,} rows that the state has counted, got {start:,}: the state "
+            f"batches must contain the {n_skipped:,} rows that the state has counted, got {start:,}: the state "
             "belongs to other data"
         )
 
@@ -79,12 +79,12 @@ def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
 
 
 def _describe_side(side: Any) -> list[Any]:
-    found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
+    description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
         for file in files:
             known = Path(file).stat()
-            found += [str(file), known.st_size, known.st_mtime_ns]
+            description += [str(file), known.st_size, known.st_mtime_ns]
     elif isinstance(side, np.ndarray) and side.size:
-        found.append([float(side[0].sum()), float(side[-1].sum())])
-    return found
+        description.append([float(side[0].sum()), float(side[-1].sum())])
+    return description

@@ -78,7 +78,7 @@ def noise_ceiling(
     else:
         repeats, n_conditions = _rdms_from_trials(rdms_or_trials, conditions, runs, metric, normalize)
     known = repeats[:, np.isfinite(repeats).all(axis=0)]
-    told: Mapping[str, Any] = {
+    fields: Mapping[str, Any] = {
         "measure": f"RDM {method}",
         "closer": "higher",
         "n_repeats": len(repeats),
@@ -90,19 +90,19 @@ def noise_ceiling(
             "are needed"
         )
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **told)
+        return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **fields)
     left_out, included, reliability = _ceiling(known, _SCALED[method])
     if not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **told)
+        return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **fields)
     return NoiseCeiling(
         lower=float(np.mean(left_out)),
         upper=float(np.mean(included)),
         reliability=reliability,
         left_out=left_out,
         included=included,
-        **told,
+        **fields,
     )
 
 
@@ -145,7 +145,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
             f"got {array.dtype} of shape {array.shape}; for trials, pass conditions"
         )
     if len(array) < 2:
-        raise ValueError(f"rdms must hold at least 2 repeats, got {len(array)}")
+        raise ValueError(f"rdms must contain at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
         raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
     found = check.real(array, "rdms")
@@ -153,7 +153,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
         return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])
     n = round((1 + np.sqrt(1 + 8 * found.shape[1])) / 2)
     if n * (n - 1) // 2 != found.shape[1]:
-        raise ValueError(f"rdms must hold the distances of all pairs of conditions, got {found.shape[1]} of them")
+        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {found.shape[1]} of them")
     return found, n
 
 

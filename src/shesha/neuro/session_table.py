@@ -138,7 +138,7 @@ def session_table(
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
     )
-    told = {
+    settings = {
         "how": how,
         "n_neurons": n_neurons,
         "trials_per_half": trials_per_half,
@@ -154,7 +154,7 @@ def session_table(
         interval=interval,
         confidence=confidence,
         scores=options.scores,
-        options={**told, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
+        options={**settings, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
     )
 
 
@@ -233,19 +233,19 @@ def _line(session: Checked, area: str, group: str, options: AreaOptions) -> Area
 
 
 def _groups(lines: Sequence[AreaLine], interval: str, confidence: float, alpha: float) -> tuple[Group, ...]:
-    found = []
+    groups = []
     for name in dict.fromkeys(line.group for line in lines):
         own = [line for line in lines if line.group == name]
         means = {score: _mean(own, score, interval, confidence, alpha) for score in own[0].scores}
         n_sessions, n_animals = (len({getattr(line, kind) for line in own}) for kind in INTERVALS)
         neurons = float(np.median([line.n_neurons for line in own]))
-        found.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
+        groups.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
 
     def place(group: Group) -> tuple[bool, float]:
         mean = next(iter(group.means.values())).mean
         return bool(np.isnan(mean)), -mean
 
-    return tuple(sorted(found, key=place))
+    return tuple(sorted(groups, key=place))
 
 
 def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: float, alpha: float) -> GroupMean:

@@ -125,8 +125,14 @@ def trial_split(
         Spike counts, rates, or any responses, trials in the order in which they were recorded; averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial; several columns together are one condition.
-    how, n_splits, n_blocks
-        As for `trial_halves`.
+    how : {'odd-even', 'random', 'blocks'}
+        Every other trial: neighbours are in different halves, so that slow changes are the same in both. Or random
+        halves, which share slow changes as well. Or consecutive blocks, half of them in either half: with `n_blocks=2`
+        the first and the second half of the session, which share no slow change.
+    n_splits : int
+        Random halves; of blocks, all ways to choose them where these are no more.
+    n_blocks : int
+        Blocks of as many trials each as can be, for 'blocks'.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between mean responses.
     normalize : bool

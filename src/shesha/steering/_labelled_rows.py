@@ -64,17 +64,17 @@ class Labelled:
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
         """Shuffle the labels within groups of several classes, and whole among groups of one class."""
-        found = self.codes.copy()
+        codes = self.codes.copy()
         pure = np.flatnonzero(self.pure)
         if len(pure):
             taken = self.codes[[self.members[unit][0] for unit in rng.permutation(pure)]]
             of_group = np.zeros(len(self.members), dtype=np.intp)
             of_group[pure] = taken
-            found = np.where(self.pure[self.group], of_group[self.group], found)
+            codes = np.where(self.pure[self.group], of_group[self.group], codes)
         for unit in np.flatnonzero(~self.pure):
             rows = self.members[unit]
-            found[rows] = self.codes[rng.permutation(rows)]
-        return found
+            codes[rows] = self.codes[rng.permutation(rows)]
+        return codes
 
     def resample_counts(self, rng: np.random.Generator) -> Index:
         """Draw how often each row counts in a resample of whole groups, stratified by class."""
@@ -138,13 +138,15 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
     return found
 
 
-def _require_enough(found: Labelled) -> None:
-    counts = np.bincount(found.codes)
+def _require_enough(labelled: Labelled) -> None:
+    counts = np.bincount(labelled.codes)
     if counts.min() < _FEWEST:
         few = int(counts.argmin())
-        raise ValueError(f"y must hold at least {_FEWEST} rows of each class, got {counts[few]} of {found.names[few]}")
-    for code, name in enumerate(found.names):
-        n_groups = len(np.unique(found.group[found.codes == code]))
+        raise ValueError(
+            f"y must contain at least {_FEWEST} rows of each class, got {counts[few]} of {labelled.names[few]}"
+        )
+    for code, name in enumerate(labelled.names):
+        n_groups = len(np.unique(labelled.group[labelled.codes == code]))
         if n_groups < 2:
             raise ValueError(
                 f"groups must leave every class in at least 2 groups, one for each half, got 1 for {name}; effects of "

@@ -65,8 +65,8 @@ def partial_correlations(
     """
     columns = _columns(table)
     kinds.sequence(given, "given")
-    for name, one in (("target", target), *(("given", one) for one in given)):
-        check.choice(one, tuple(columns), name)
+    for name, column in (("target", target), *(("given", one) for one in given)):
+        check.choice(column, tuple(columns), name)
     if target in given:
         raise ValueError(f"given must not contain the target, got {target!r}")
     values = _numbers(columns, len(given))

@@ -63,7 +63,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     checks : DataFrame
         Theirs, with `study` and `counts`.
     """
-    for paper, own in _by_paper(checks):
+    for paper, own in _group_by_paper(checks):
         write_text(folder / _page_link(paper), _numbers(paper, own))
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
@@ -92,7 +92,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         + ", ".join(f"{mark} {SAID[name][1]}" for name, mark in _MARKS.items())
         + "."
     )
-    for paper, some in _by_kind(summaries):
+    for paper, some in _group_by_paper_kind(summaries):
         yield f"### {paper}"
         yield markdown_table(["study", "question", "in a sentence", "counts"], [_line(one, checks) for one in some])
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
@@ -102,7 +102,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         yield f"## {title}"
         yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
-    for paper, own in _by_paper(checks):
+    for paper, own in _group_by_paper(checks):
         yield f"### {paper}, table by table"
         yield f"[Every number]({_page_link(paper)})"
         lines = [
@@ -163,7 +163,7 @@ def _verdict(line: Any) -> str:
     return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
 
 
-def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _group_by_paper_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Group the studies by paper, with new ones last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
@@ -172,7 +172,7 @@ def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[s
     yield from ((name, own) for name, own in groups.items() if own)
 
 
-def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _group_by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for paper, own in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
         yield str(paper), own
 

@@ -53,7 +53,7 @@ Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", "pd.DataFrame | None"], Facts]
 
 
-def as_facts(found: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
+def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
     """Return numbers and words as facts without intervals, under names that begin alike.
 
     Examples
@@ -62,7 +62,7 @@ def as_facts(found: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
     >>> f"{found['drift rho']:.2f}, {found['drift best']}"
     '0.50, CKA'
     """
-    return {prefix + str(name): _as_fact(one) for name, one in found.items()}
+    return {prefix + str(name): _as_fact(one) for name, one in values.items()}
 
 
 def _as_fact(found: Any) -> Fact:

@@ -41,16 +41,16 @@ def choose_n_terms(
     ----------
     .. [1] Craven & Wahba 1979, Smoothing noisy data with spline functions, Numerische Mathematik 31.
     """
-    found = dict.fromkeys(numbers, fewest)
+    n_terms = dict.fromkeys(numbers, fewest)
     candidates = [fewest, *(count for count in _COUNTS if fewest < count < most), most]
     rows = [_sample(side) for side in sides]
     for name, number in numbers.items() if most > fewest else ():
-        others = [natural_spline(numbers[other], count) for other, count in found.items() if other != name]
+        others = [natural_spline(numbers[other], count) for other, count in n_terms.items() if other != name]
         fixed = np.concatenate([rest, *others], axis=1)
         losses = [_losses(rows, np.concatenate([fixed, natural_spline(number, count)], axis=1)) for count in candidates]
         best = candidates[int(np.argmin(losses, axis=0).max())]
-        found[name] = min(most, round(_MORE * best)) if best > fewest else fewest
-    return found
+        n_terms[name] = min(most, round(_MORE * best)) if best > fewest else fewest
+    return n_terms
 
 
 def _sample(side: Matrix) -> Matrix:

@@ -69,16 +69,18 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
 
 def drift(audit: Audit) -> Section | None:
     """The drift of representations along their order."""
-    found = audit.drift
+    drift_path = audit.drift
     if audit.drift_reason:
         return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
-    if found is None:
+    if drift_path is None:
         return None
-    kinds = {"from the first": found.from_first, "from the previous": found.from_previous}
+    kinds = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
     columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
-    why = tuple(Text(f"{name}: {reason}") for name, reason in zip(found.names, found.reasons, strict=False) if reason)
-    table = Table(found.names, (tuple(columns),), "Drift", "representation")
-    return Section("Drift along the given order", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
+    why = tuple(
+        Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
+    )
+    table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
+    return Section("Drift along the given order", (Either(tuple(str(drift_path).split("\n")), (table, *why)),), _DRIFT)
 
 
 def _describe_drift(value: float) -> str:
@@ -87,16 +89,16 @@ def _describe_drift(value: float) -> str:
 
 def notes(audit: Audit) -> Section | None:
     """Notes on brackets, p-values, and what was left out."""
-    told: dict[str, list[str]] = {}
-    for one in audit.representations:
-        for found in (*one.scores.values(), *one.supervised.values()):
+    names_by_note: dict[str, list[str]] = {}
+    for finding in audit.representations:
+        for found in (*finding.scores.values(), *finding.supervised.values()):
             dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
             sampled = (
                 [f"sampling pairs adds a standard error of {found.pair_error:.1g}"] if found.pair_error > 0 else []
             )
             for text in (*found.warnings, *sampled, *dropped):
-                told.setdefault(text, []).append(f"{one.name}, {found.variant}")
-    own = [f"{'; '.join(where)}: {text}" for text, where in told.items()]
+                names_by_note.setdefault(text, []).append(f"{finding.name}, {found.variant}")
+    own = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
     parts = tuple(Text(text) for text in (*_general(audit), *own))
     return Section("Notes", parts) if parts else None
 

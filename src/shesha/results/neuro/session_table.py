@@ -133,20 +133,6 @@ class SessionTable(Result):
             f"{_number(found.chance)}); {beyond} of {n} areas in sessions are beyond chance, uncorrected."
         )
 
-    def groups_frame(self) -> pd.DataFrame:
-        """Return one row per group and score."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {self.by: group.name, "score": name, "n_sessions": group.n_sessions, "n_animals": group.n_animals}
-                | {"median_neurons": group.median_neurons}
-                | one.to_dict()
-                for group in self.groups
-                for name, one in group.means.items()
-            ]
-        )
-
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
         """Draw the mean of a score in each group with its interval, and its mean chance level.
 

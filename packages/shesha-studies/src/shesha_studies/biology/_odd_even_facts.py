@@ -19,20 +19,20 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
     recorded, wave, still = split_data(rows)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for split, own in wave.groupby("split", sort=False):
         for null in ("free", "value"):
-            found[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
-    shifts = {name: one for name, one in found.items() if name.endswith(", value")}
-    found["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
-    found["shifts in words"] = ", ".join(
+            values[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
+    shifts = {name: one for name, one in values.items() if name.endswith(", value")}
+    values["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
+    values["shifts in words"] = ", ".join(
         f"{name.removesuffix(', value')} {one.value:.0%}" for name, one in shifts.items()
     )
     means = still.groupby("data").value.agg(["mean", "sem"])
-    found["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
-    found |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
-    found["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
-    return as_facts(found | _recording_facts(recorded))
+    values["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
+    values |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
+    values["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
+    return as_facts(values | _recording_facts(recorded))
 
 
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:

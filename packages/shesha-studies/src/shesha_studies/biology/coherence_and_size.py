@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import Check, judged
+from shesha.studies.checks import Check, judge_number
 from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
@@ -41,14 +41,14 @@ def coherence_and_size(spectrum: str, n: int, effect: float, seed: int) -> dict[
     X = rng.standard_normal((2000 + n, 50)) * scale
     X[2000:, 2] += effect * scale[2]
     labels = np.repeat(["control", "group"], [2000, n])
-    found = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
+    group = coherence_by_group(X, labels, "control", n_draws=99, seed=seed).groups[0]
     return {
-        "coherence": found.coherence,
-        "chance": found.null_mean,
-        "unbiased": found.unbiased,
-        "magnitude": found.magnitude,
-        "unbiased_magnitude": found.unbiased_magnitude,
-        "p_value": found.p_value,
+        "coherence": group.coherence,
+        "chance": group.null_mean,
+        "unbiased": group.unbiased,
+        "magnitude": group.magnitude,
+        "unbiased_magnitude": group.unbiased_magnitude,
+        "p_value": group.p_value,
     }
 
 
@@ -84,7 +84,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         own = equal[equal.n == n]
-        yield judged(
+        yield judge_number(
             "new, closed form",
             f"mean cosine of {n} unmoved cells, equal variances",
             expected_mean_cosine(int(n), 50, 2000),

@@ -17,11 +17,11 @@ _NO_TREND = 0.3
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
     """Return what decides the claims; `measures` are the library's names of the global and of the local ones."""
-    found = mean_trends(rows)
-    means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
+    trends = mean_trends(rows)
+    means = trends.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     made: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        own = found[found.measure == measure]
+        own = trends[trends.measure == measure]
         made |= {f"{name}_{when}": over_draws(own[when]) for when in ("before", "after")}
         made[f"{name}_lost"] = over_draws(own.before - own.after)
     told = (
@@ -36,7 +36,7 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     if set(measures["global"]) <= there:
         made |= _other_global(means, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
-        made |= _local(rows, means, found, measures)
+        made |= _local(rows, means, trends, measures)
     return as_facts(made | _untrained_scores(rows))
 
 

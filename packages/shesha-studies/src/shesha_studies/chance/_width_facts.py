@@ -49,37 +49,37 @@ def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
     others = rise[[name for name in rise.index if name in ("mutual kNN", "CKNNA", *_FLAT)]]
-    found = {
+    values = {
         "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
         "kernels_step": raw.loc[kernels].diff(axis=1).iloc[:, 1:].min(axis=None),
         "kernels_more": rise[kernels].min() - others.max(),
         **{"cka": end["CKA"], "knn": end["mutual kNN"], "gap": end["CKA"] / end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
-        found["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
+        values["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
         spectral = rise.drop(labels=[*_LOCAL, *_FLAT], errors="ignore")
-        found["local_less"] = spectral.min() - rise[list(_LOCAL)].max()
-    return found
+        values["local_less"] = spectral.min() - rise[list(_LOCAL)].max()
+    return values
 
 
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     """Single measures against the width; canonical correlations exist below d = n - 1 only."""
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
         if name in raw.index:
             values = raw.loc[name].dropna().to_numpy()
-            found |= {f"{key}_first": values[0], f"{key}_last": values[-1], f"{key}_rise": values[-1] - values[0]}
-            found |= {f"{key}_range": np.ptp(values), f"{key}_most": np.abs(values).max()}
+            facts |= {f"{key}_first": values[0], f"{key}_last": values[-1], f"{key}_rise": values[-1] - values[0]}
+            facts |= {f"{key}_range": np.ptp(values), f"{key}_most": np.abs(values).max()}
     for key in ("CCA", "PWCCA"):
         if key in raw.index:
             line: Any = raw.loc[key]
             told = (f"{value:.2f} at d / n = {ratio:g}" for ratio, value in line.dropna().items())
             wide = line[line.index >= 1]
-            found[f"{key} in words"] = f"{', '.join(told)}, 1 from d = n - 1 on"
+            facts[f"{key} in words"] = f"{', '.join(told)}, 1 from d = n - 1 on"
             # A missing value is a canonical correlation of 1.
-            found[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
-            found[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
-    return found
+            facts[f"{key}_not_saturated"] = (~(wide.isna() | (wide > _SATURATED))).sum()
+            facts[f"{key}_decay"] = line.fillna(1.0).max() - line.fillna(1.0).iloc[-1]
+    return facts
 
 
 def _formulas(rows: pd.DataFrame) -> dict[str, float]:

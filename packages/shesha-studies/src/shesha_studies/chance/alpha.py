@@ -60,14 +60,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
     measures = list(rows.measure.unique())
     made, axes = figure(len(measures), width=3.6, sharey=True)
-    own = rows[rows.data == rows.data.iloc[0]].sort_values("capability")
+    subset = rows[rows.data == rows.data.iloc[0]].sort_values("capability")
     for ax, measure in zip(axes, measures, strict=True):
-        found = own[own.measure == measure]
+        found = subset[subset.measure == measure]
         for name, style in zip(["raw", *NAMES], (":", "-", "--", "-."), strict=True):
             ax.plot(
                 found.capability, found[name], style, marker="o", markersize=2.5, label=name.replace("_", ", level ")
             )
-        ax.set(xlabel=f"accuracy of the first model ({own.data.iloc[0]})", title=measure)
+        ax.set(xlabel=f"accuracy of the first model ({subset.data.iloc[0]})", title=measure)
     axes[0].set_ylabel("best of the layers")
     axes[0].legend(frameon=False, fontsize="x-small")
     notes = (STAND_IN, "At level 0.01 the threshold is the sixth largest of 501 scores.")
@@ -89,7 +89,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     tables = {"capability": trends(rows, ["raw", *NAMES]), "width": trends(rows, ["raw", *NAMES], "width")}
     moved = tables["capability"][NAMES].max(axis=1) - tables["capability"][NAMES].min(axis=1)
     gaps = rows[NAMES].diff(axis=1).iloc[:, 1:]
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "largest_gap": (rows[NAMES[2]] - rows[NAMES[0]]).max(),
         "smallest_gap": gaps.min(axis=None),
         "moved": moved.max(),
@@ -100,10 +100,10 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             f"correlation with {axis}: {one['raw']:+.2f} raw, " + ", ".join(f"{one[name]:+.2f}" for name in NAMES)
             for axis, one in means.items()
         )
-        found |= {f"{axis}, {measure}, {name}": float(one[name]) for axis, one in means.items() for name in one.index}
-        found |= {
+        values |= {f"{axis}, {measure}, {name}": float(one[name]) for axis, one in means.items() for name in one.index}
+        values |= {
             f"{measure} in words": "; ".join(told),
             f"trend, {measure}": max(float(one[NAMES].max()) for one in means.values()),
             f"lost, {measure}": max(float((one["raw"] - one[NAMES]).max()) for one in means.values()),
         }
-    return as_facts({name.replace("0.", "0"): one for name, one in found.items()})
+    return as_facts({name.replace("0.", "0"): one for name, one in values.items()})

@@ -96,15 +96,15 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @analytical_debiasing.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Largest mean difference of calibrated and unbiased CKA, and that of raw CKA."""
-    own, every = rows[rows.n == rows.n.max()], rows.groupby(["strength", "n", "ratio"])
-    means = own.groupby(["strength", "ratio"])[["raw", "unbiased", "gated", "over_columns"]].mean()
+    largest, every = rows[rows.n == rows.n.max()], rows.groupby(["strength", "n", "ratio"])
+    means = largest.groupby(["strength", "ratio"])[["raw", "unbiased", "gated", "over_columns"]].mean()
     signal, none = means.loc[rows.strength.max()], means.loc[0.0]
     noise, others = rows[rows.strength == 0], signal[["unbiased", "gated"]]
     parts = {"signal": signal, "noise": none}
     averages = every[["raw", "unbiased", "adjusted", "gated"]].mean()
     return as_facts(
         {
-            "n": own.n.max(),
+            "n": largest.n.max(),
             "apart": (means.gated - means.unbiased).abs().max(),
             "raw_apart": (means.raw - means.unbiased).abs().max(),
             **{f"apart, {name}": (one.gated - one.unbiased).abs().max() for name, one in parts.items()},

@@ -69,17 +69,17 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
     """
     rng = np.random.default_rng([seed, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, round(ratio * N), N, 5, rng)
-    found = calibrate(X, Y, measure, n_permutations=200, seed=seed)
-    null = np.array(found.null)
-    loose = summarise(found.observed, null, found.closer, 0.1, found.maximum)
+    calibrated = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    null = np.array(calibrated.null)
+    loose = summarise(calibrated.observed, null, calibrated.closer, 0.1, calibrated.maximum)
     return {
-        "raw": found.observed,
-        "gated_05": found.score,
+        "raw": calibrated.observed,
+        "gated_05": calibrated.score,
         "gated_10": loose.score,
-        "centred": found.centred,
-        "z": found.z,
-        "adjusted": found.adjusted,
-        "p_value": found.p_value,
+        "centred": calibrated.centred,
+        "z": calibrated.z,
+        "adjusted": calibrated.adjusted,
+        "p_value": calibrated.p_value,
         "skewness": float((((null - null.mean()) / null.std()) ** 3).mean()),
     }
 
@@ -139,7 +139,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     none, own = table[table.strength == 0], _noise_lines(table, "CKA")
     wide, narrow, gated = own.iloc[-1], own.iloc[0], table[list(_GATED)].to_numpy(dtype=float)
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
-    found = {
+    values = {
         "largest": _largest(none, SCALED),
         "gated": _largest(none, _GATED),
         **{name: _largest(none, (name,)) for name in ("centred", "adjusted")},
@@ -152,7 +152,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{f"signal adjusted, {end}": signal.adjusted.iloc[at] for end, at in (("narrow", 0), ("wide", -1))},
         **{f"raw {name}": none[none.measure == name].raw.abs().max() for name in ("RSA", "mutual kNN")},
     }
-    return as_facts(found | _approaches())
+    return as_facts(values | _approaches())
 
 
 def _approaches() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic, with_intervals
+from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -57,14 +57,14 @@ def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, layers, round(100 * kinship)])
     a, b = (_model(layers, kinship, rng) for _ in range(2))
-    found = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
-    grid = np.array(found.grid)
-    i, j = (int(name) for name in found.best)
+    calibrated = calibrate_layers(a, b, "CKA", aggregate=aggregate, n_permutations=99, seed=seed)
+    grid = np.array(calibrated.grid)
+    i, j = (int(name) for name in calibrated.best)
     alone = calibrate(a[i], b[j], "CKA", n_permutations=99, seed=seed)
     return {
-        "raw": found.observed,
-        "calibrated": found.score,
-        "p_value": found.p_value,
+        "raw": calibrated.observed,
+        "calibrated": calibrated.score,
+        "p_value": calibrated.p_value,
         "best_alone": alone.score,
         "best_alone_p": alone.p_value,
         "pair_mean": float(grid.mean()),
@@ -118,7 +118,7 @@ def _draw(plain: pd.DataFrame) -> Figure:
     for ax, (label, summary, columns) in zip(axes, panels, strict=True):
         for column, name, colour in columns:
             means = plain.groupby("layers")[column].apply(summary)
-            with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+            draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
         logarithmic(ax, plain.layers)
         ax.set(xlabel="layers of each model", ylabel=label)
         ax.legend(frameon=False, fontsize="small")
@@ -135,30 +135,30 @@ def _plain(rows: pd.DataFrame) -> pd.DataFrame:
 @depth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Rise of the raw maximum with the depth, and how often the best pair and the maximum are called significant."""
-    own = _plain(rows)
-    few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
-    deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
-    found = {
+    plain = _plain(rows)
+    few, many = (plain[plain.layers == end] for end in (plain.layers.min(), plain.layers.max()))
+    deep = plain[plain.layers >= 16] if (plain.layers >= 16).any() else many
+    values = {
         "rise": over_draws(many.raw - few.raw.mean()),
-        "calibrated": own.groupby("layers").calibrated.mean().max(),
-        "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
+        "calibrated": plain.groupby("layers").calibrated.mean().max(),
+        "rate": rate(int((plain.p_value <= ALPHA).sum()), len(plain)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
         "alone_of_deepest": rate(int((many.best_alone_p <= ALPHA).sum()), len(many)),
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
         "alone_more": over_draws(many.best_alone - many.calibrated),
     }
-    return as_facts(found | _others(rows, own) | _extremes(own))
+    return as_facts(values | _others(rows, plain) | _extremes(plain))
 
 
-def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
+def _others(rows: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
     """Other aggregates, and layers that share most of their variance."""
     others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0].groupby("layers").raw.mean()
     if others.empty or kin.empty:
         return {}
     means = others.groupby(["aggregate", "layers"])[["raw", "calibrated"]].mean().reset_index()
     ends = means.groupby("aggregate").raw.agg(["first", "last"])
-    free = own[own.layers.isin(kin.index)].groupby("layers").raw.mean()
+    free = plain[plain.layers.isin(kin.index)].groupby("layers").raw.mean()
     told = (f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
     return {
         "aggregates in words": ", ".join(told),

@@ -107,16 +107,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     one, left = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
     error, above = _spreads(one).groupby("budget").threshold_error.mean(), left.groupby("budget").above.mean()
     few, many = left[left.budget < 50], left[left.budget >= 99]
-    found = {
+    values = {
         "mean_shift": _largest_shift(one, 49, 999),
         **{"at_50": error[49], "at_200": error[199], "ratio": error[49] / error[199]},
         "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
     }
     if few.empty or many.empty:
-        return as_facts(found)
+        return as_facts(values)
     return as_facts(
         {
-            **found,
+            **values,
             "above in words": ", ".join(f"{share:.0%} at {budget}" for budget, share in above.items()),
             **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
             "spikes": few.largest.max() / many.largest.max(),

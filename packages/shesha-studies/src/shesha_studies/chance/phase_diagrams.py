@@ -90,7 +90,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
     means, left = (own.groupby(["kind", "ratio"])[["raw", "score"]].mean() for own in (quiet, drowned))
     by_ratio = drowned.groupby("ratio").raw.mean()
-    found = {
+    values = {
         "sigma": rows.sigma.max(),
         **{f"quiet_{name}_{end}": means[name].agg(end) for name in ("raw", "score") for end in ("min", "max")},
         "quiet": means.min(axis=None),
@@ -99,5 +99,5 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         **{"raw_narrowest": by_ratio.iloc[0], "raw_widest": by_ratio.iloc[-1]},
     }
     for kind in rows.kind.unique():
-        found |= {f"quiet, {kind}": means.loc[kind].min(axis=None), f"left, {kind}": left.score.loc[kind].max()}
-    return as_facts(found)
+        values |= {f"quiet, {kind}": means.loc[kind].min(axis=None), f"left, {kind}": left.score.loc[kind].max()}
+    return as_facts(values)

@@ -96,9 +96,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
     means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
     least = {}
-    for measure, own in table.groupby("measure", sort=False):
-        seen = own[own.hit >= 0.9].groupby("rank").strength.min()
-        least[measure] = f"{seen.max():g}" if len(seen) == own["rank"].nunique() else "not within the grid"
+    for measure, part in table.groupby("measure", sort=False):
+        seen = part[part.hit >= 0.9].groupby("rank").strength.min()
+        least[measure] = f"{seen.max():g}" if len(seen) == part["rank"].nunique() else "not within the grid"
     return as_facts(
         {
             "found": rate(int(signal.hit.sum()), len(signal)),

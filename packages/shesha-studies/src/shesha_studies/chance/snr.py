@@ -144,7 +144,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     falls = means.pivot_table(index=["rank", "strength"], columns="noise", values="score")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "high_raw": (means.raw > 0.5).mean(),
         "loud": means[ratio <= 0.25].score.min(),
         "drowned": means[ratio >= 32].score.max(),
@@ -158,7 +158,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             for power in rows.power.unique()
         ),
     }
-    return as_facts(found | (_widths(rows, edges) if PER_ENTRY in set(rows.power) else {}))
+    return as_facts(values | (_widths(rows, edges) if PER_ENTRY in set(rows.power) else {}))
 
 
 def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:

@@ -34,14 +34,16 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
-def _trade(found: Findings) -> Mapping[str, Any]:
+def _trade(findings: Findings) -> Mapping[str, Any]:
     """Stability against LogME, and every pair of scores at equal width."""
-    plain, equal = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
-    every = [one for (_, _, _, same), one in found.trade.items() if same]
+    plain, equal = (
+        [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
+    )
+    every = [one for (_, _, _, same), one in findings.trade.items() if same]
     signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
     return {
-        "networks": len(found.rows),
-        "equal_width": mean_correlation([one.value for one in equal], len(found.rows)),
+        "networks": len(findings.rows),
+        "equal_width": mean_correlation([one.value for one in equal], len(findings.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
         "trade in words": _join_signed(one.value for one in plain),
@@ -64,29 +66,29 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     """LogME of few rows, agreement of ranks, and what rotations change."""
     exact, code = tables.few_rows(found)
     table = tables.agreement(found)
-    own = table[table.score == TITLES["stability"]]
+    stability = table[table.score == TITLES["stability"]]
     gaps = [float((found.rows[f"stability {target}"] - found.rows[f"averaged {target}"]).mean()) for target in TARGETS]
     ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _join_signed(own["all"]),
-        "ranks across at equal width in words": _join_signed(own["same width"]),
-        "ranks across": own["same width"].min(),
-        "ranks across_p": own.p.max() if own["same width"].min() > 0 else 1.0,
+        "ranks across in words": _join_signed(stability["all"]),
+        "ranks across at equal width in words": _join_signed(stability["same width"]),
+        "ranks across": stability["same width"].min(),
+        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
         "rotation in words": _join_signed(gaps),
         "ranks after rotation in words": _join_signed(ranks),
         "ranks after rotation": min(ranks),
     }
 
 
-def _groups(found: Findings) -> Mapping[str, Any]:
+def _groups(findings: Findings) -> Mapping[str, Any]:
     """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
 
     The number of sets lies between those that show it and those that do not show the opposite.
     """
     made: dict[str, Any] = {}
     for _, column, one, others in tables.COMPARISONS[:2]:
-        numbers = {target: found.compared(target, column, one, others) for target in TARGETS}
+        numbers = {target: findings.compared(target, column, one, others) for target in TARGETS}
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
         )

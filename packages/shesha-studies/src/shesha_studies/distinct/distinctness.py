@@ -15,7 +15,7 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
@@ -191,7 +191,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         tables.tables(found),
         words.pictures(found),
         words.notes(found),
-        tuple(checks.checks(found, *apart(published))),
+        tuple(checks.checks(found, *split_numbers_and_claims(published))),
     )
 
 

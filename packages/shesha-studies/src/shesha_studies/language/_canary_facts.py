@@ -9,9 +9,9 @@ from shesha_studies.language._canary_numbers import Found, gather_statistics, la
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """How often Shesha is first under each kind of bound, and how drift and noise correlate with the loss."""
-    found = gather_statistics(rows)
-    early = {name: found.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
-    rho = last_layer_correlations(found.noise)
+    statistics = gather_statistics(rows)
+    early = {name: statistics.contests[f"{name}: shesha cka"] for name in ("bound 0.05", "bound from chance")}
+    rho = last_layer_correlations(statistics.noise)
     made = {
         "earlier": rate(early["bound 0.05"][0], sum(early["bound 0.05"])),
         "later": rate(early["bound 0.05"][2], sum(early["bound 0.05"])),
@@ -21,7 +21,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "drift": over_draws(rho["shesha"]),
         "beyond_noise": over_draws(rho["shesha"] - rho["level"]),
     }
-    return made | as_facts({**_losses(found), **_bounds(found), **_table_47(found, published)})
+    return made | as_facts({**_losses(statistics), **_bounds(statistics), **_table_47(statistics, published)})
 
 
 def _losses(found: Found) -> dict[str, float]:

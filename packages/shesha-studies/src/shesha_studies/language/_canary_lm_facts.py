@@ -28,24 +28,26 @@ def make_facts(rows: Table, published: Table) -> Facts:
 
 def _detection(numbers: dict[str, Table], real: str, published: Table) -> dict[str, float]:
     """What drift predicts, how early and how surely."""
-    own = numbers[real]
-    three, first = own.loc[["shesha", "cka", "procrustes"]], {}
+    subset = numbers[real]
+    three, first = subset.loc[["shesha", "cka", "procrustes"]], {}
     for name in ("shesha", "cka"):
         first[name] = number(published, "10.4", name, "first noise")
-    found = {
-        f"{task}, {name}": float(own.loc[name, task])
+    values = {
+        f"{task}, {name}": float(subset.loc[name, task])
         for task in ("probe", "next words")
         for name in ("shesha", "cka", "procrustes", "amount")
     }
-    found |= {f"alarms, {name}": float(own.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")}
+    values |= {
+        f"alarms, {name}": float(subset.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")
+    }
     surely = three["area under the curve"]
     return {
-        **found,
+        **values,
         **{f"area, {name}": float(value) for name, value in surely.items()},
         "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
         "probe_lowest": float(three.probe.min()),
         "probe_highest": float(three.probe.max()),
-        "beyond_noise": float(three.probe.max() - own.loc["amount", "probe"]),
+        "beyond_noise": float(three.probe.max() - subset.loc["amount", "probe"]),
         **{f"published first, {name}": value for name, value in first.items()},
         "shesha_earlier": first["cka"] - first["shesha"],
         "shesha_surer": float(surely["shesha"] - surely[["cka", "procrustes"]].max()),

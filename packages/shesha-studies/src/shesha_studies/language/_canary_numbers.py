@@ -11,10 +11,10 @@ from shesha.studies.checks import Check
 from shesha.studies.published import (
     Table,
     against,
-    derived,
+    lines_of,
     models,
-    of,
     stand_ins,
+    text_checks,
 )
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
 from shesha_studies.language._drifts import BOUND, METRICS
@@ -41,7 +41,7 @@ class Found:
     def beside(self, published: Table) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
         last = self.noise[self.noise["last"]]
-        table = of(published, "Table 47").assign(
+        table = lines_of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
         theirs = table.pivot(index="row", columns="number", values="published")
@@ -125,7 +125,7 @@ def _equal_alarm_bounds(noise: Table) -> Table:
     import pandas as pd
 
     lost = (noise.p_drop <= LOST).to_numpy()
-    found = {}
+    values = {}
     for name in (*METRICS, "level"):
         scores, rates = noise[name].to_numpy(dtype=float), []
         for seed in noise.seed.unique():
@@ -135,18 +135,18 @@ def _equal_alarm_bounds(noise: Table) -> Table:
             rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
         one, two, bound = np.mean(rates, axis=0)
         old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
-        found[name] = (bound, one, two, area(scores, lost), old)
+        values[name] = (bound, one, two, area(scores, lost), old)
     columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
-    return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+    return pd.DataFrame.from_dict(values, orient="index", columns=columns)
 
 
-def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
+def checks(statistics: Found, published: Table, claims: Table) -> Iterator[Check]:
     """Yield a check for every published number and claim of 10.3 and of what 3.3 and 10.5 say of it."""
-    last = found.noise[found.noise["last"] & (found.noise.task == "SST-2")].groupby("level")
+    last = statistics.noise[statistics.noise["last"] & (statistics.noise.task == "SST-2")].groupby("level")
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
     other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
     yield from stand_ins(
-        of(published, "Table 47"),
+        lines_of(published, "Table 47"),
         lambda row, name: (
             0.0
             if float(row) == 0
@@ -158,43 +158,43 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         "noise",
     )
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(of(published, "Table 54"), at_hand, "we do not have these weights")
-    yield from _text(found, published)
+    yield from models(lines_of(published, "Table 54"), at_hand, "we do not have these weights")
+    yield from _text(statistics, published)
     yield from against(claims, {})
 
 
-def _text(found: Found, published: Table) -> Iterator[Check]:
-    every = of(published, "10.3", "3.3", "10.5")
-    counts = {"observations": 26 * 51, "models": len(of(published, "Table 54"))}
-    yield from derived(
+def _text(statistics: Found, published: Table) -> Iterator[Check]:
+    every = lines_of(published, "10.3", "3.3", "10.5")
+    counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
+    yield from text_checks(
         every[(every.row == "counts") & every.number.isin(list(counts))],
         lambda _, name: float(counts[name]),
         f"Table 54 lists {counts['models']} names",
     )
     protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
-    ran = {"levels of noise": float(found.noise.level.nunique() + 1), "sentences": 240.0}
+    ran = {"levels of noise": float(statistics.noise.level.nunique() + 1), "sentences": 240.0}
     yield from stand_ins(
         protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
-    yield from derived(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
-    sees, ties, later = found.contests["bound 0.05: shesha cka"]
-    first = found.contests["bound 0.05: procrustes shesha"][0]
+    yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
+    sees, ties, later = statistics.contests["bound 0.05: shesha cka"]
+    first = statistics.contests["bound 0.05: procrustes shesha"][0]
     n = sees + ties + later
     ours = {
         "Shesha before CKA": sees,
         "Shesha and CKA tied": ties,
         "CKA before Shesha": later,
         "Procrustes before Shesha and CKA": first,
-        "Wasserstein never beyond 0.05": found.contests["never"][0],
+        "Wasserstein never beyond 0.05": statistics.contests["never"][0],
     }
     why = f"26 encoders; ours: of {n} cases (layer, task and draw) of two of them"
     yield from stand_ins(every[every.row == "models"], lambda _, name: float(ours[name]), why)
     yield from stand_ins(
         every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
     )
-    bound = found.first.loc["bound 0.05"]
+    bound = statistics.first.loc["bound 0.05"]
     yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
-    rho = found.correlations["last"]
+    rho = statistics.correlations["last"]
     why = "26 encoders together; ours: the last layers of two, mean over tasks and draws"
     yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._post_training_numbers import published_pairs, training_ratios
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
-    theirs, trained = published_pairs(apart(published)[0]), training_ratios(rows)
+    theirs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
     ratios, doses = (over_draws(np.log(medians[name])) for name in names)

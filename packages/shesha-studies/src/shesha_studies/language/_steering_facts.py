@@ -35,19 +35,19 @@ def _arithmetic(published: pd.DataFrame) -> dict[str, Found]:
     """p-values that follow from published correlations and numbers of encoders, and counts that are products."""
     from scipy.stats import t
 
-    told = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
+    printed = dict(zip(published.key.astype(str), published.published.astype(str), strict=True))
     labels = dict(zip(published.key.astype(str), published.what.astype(str), strict=True))
     made = {
         key: Found(float(int(key.partition("/")[2]) * int(re.findall(r"times (\d+) seeds", label)[0])))
         for key, label in labels.items()
         if key.startswith("observations/")
     }
-    for key, value in told.items():
+    for key, value in printed.items():
         if not key.startswith("p/"):
             continue
         _, n, of = key.split("/", 2)
         freedom = int(n) - 2 - (2 if "partial" in of else 0)
-        rho = abs(float(told[of]))
+        rho = abs(float(printed[of]))
         p = float(2 * t.sf(rho * math.sqrt(freedom / (1 - rho**2)), freedom))
         holds = _p_value_fits(p, value)
         made[key] = Found(p, 0.0, f"A correlation of {rho:g} over {n} has p = {p:.2g}.", AGREES if holds else DIFFERS)
@@ -90,7 +90,7 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
     lengths = [one[_AT].raw for one in small.values()]
     drops = {name: (t.max_drop.mean(), t.max_drop_chance.mean()) for name, t in tables.items()}
     ratios = [float(t.max_drop.mean() / t.random_drop.mean()) for t in tables.values()]
-    own = {name: float(drop - chance) for name, (drop, chance) in drops.items()}
+    above_chance = {name: float(drop - chance) for name, (drop, chance) in drops.items()}
     read = [name for name, t in tables.items() if t.max_drop.mean() > AT_CHANCE]
     made = {
         "alignment": mean_correlation(raw, n),
@@ -99,7 +99,7 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
         "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
         "ratio_to_random": Fact(min(ratios)),
-        "beyond_shuffled": Fact(min(own[name] for name in read)),
+        "beyond_shuffled": Fact(min(above_chance[name] for name in read)),
     }
     return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
 
@@ -128,15 +128,15 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
     if set(tables) != set(SETS):
         return made
 
-    def of(what: str) -> list[float]:
+    def lines_of(what: str) -> list[float]:
         return [float(getattr(made[f"{what} {name}"], "value", made[f"{what} {name}"])) for name in SETS]
 
     return made | {
         "encoders": min(map(len, tables.values())),
-        "largest accuracy": max(map(abs, of("accuracy"))),
-        "range of anisotropy": max(of("anisotropy")) - min(of("anisotropy")),
-        "smallest fall": -float(np.diff(of("ratio")).max()),
-        "flips beyond": min(np.subtract(of("flips"), of("flips, shuffled"))),
+        "largest accuracy": max(map(abs, lines_of("accuracy"))),
+        "range of anisotropy": max(lines_of("anisotropy")) - min(lines_of("anisotropy")),
+        "smallest fall": -float(np.diff(lines_of("ratio")).max()),
+        "flips beyond": min(np.subtract(lines_of("flips"), lines_of("flips, shuffled"))),
         "split of real tasks": max((made[f"split {name}"] for name in SETS[1:]), key=lambda one: abs(one.value)),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.studies.facts import Facts, as_facts
-from shesha.studies.published import Table, apart, number, of
+from shesha.studies.published import Table, lines_of, number, split_numbers_and_claims
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._structured_numbers import LEAST, SHOWN
 from shesha_studies.language._tiny_gpt import TINY
@@ -16,7 +16,7 @@ def make_facts(rows: Table, lines: Table) -> Facts:
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     own, tiny = means.loc[name], means.loc[TINY[0]]
-    parts = (_noise(own), _bits_and_adapters(own), _tables(apart(lines)[0]))
+    parts = (_noise(own), _bits_and_adapters(own), _tables(split_numbers_and_claims(lines)[0]))
     found = {key: value for part in parts for key, value in part.items()}
     return as_facts({"model": name, **found}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
 
@@ -59,10 +59,10 @@ def _bits_and_adapters(own: Table) -> dict[str, float]:
 
 def _tables(published: Table) -> dict[str, float]:
     """What the published tables say of themselves."""
-    theirs = of(published, "Table 43")
+    theirs = lines_of(published, "Table 43")
     theirs = theirs[theirs.number.isin(_THREE)]
     wide = theirs.assign(value=theirs.published.astype(float)).pivot(index="row", columns="number", values="value")
-    adapters = of(published, "Table 45")
+    adapters = lines_of(published, "Table 45")
     of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
     of_shesha.index = of_shesha.index.astype(str)
     pairs = [number(published, table, row, "cka") for table, row in (("Table 45", "8"), ("Table 46", "0.01"))]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
-from shesha.studies.published import Table, apart, number
+from shesha.studies.published import Table, number, split_numbers_and_claims
 from shesha_studies.causal_rows import CAUSAL
 from shesha_studies.language._transfer_checks import KEYS, MODELS
 from shesha_studies.language._transfer_numbers import LABELS, metric_correlations, table_57, table_57_correlations
@@ -16,9 +16,9 @@ from shesha_studies.language._transfer_numbers import LABELS, metric_correlation
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Correlations with accuracy over representations and over families, ours and the paper's."""
-    found = metric_correlations(rows).set_index(["number", "accuracy"])
-    at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
-    theirs = table_57_correlations(apart(published)[0])
+    correlations = metric_correlations(rows).set_index(["number", "accuracy"])
+    at: Any = {name: correlations.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
+    theirs = table_57_correlations(split_numbers_and_claims(published)[0])
     n = rows.groupby(["family", "part"]).ngroups
     made = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
     made |= {name: rank_correlation(float(one.rho), n) for name, one in at.items()}
@@ -29,7 +29,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
         made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
         made[name] = _difference(rows, "alignment", "bhattacharyya", unit)
-    return made | as_facts({**_tables(published), **_scores(found)}) | as_facts(_causal(rows), "causal ")
+    return made | as_facts({**_tables(published), **_scores(correlations)}) | as_facts(_causal(rows), "causal ")
 
 
 def _scores(found: Table) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _scores(found: Table) -> dict[str, Any]:
 
 def _tables(published: Table) -> dict[str, Any]:
     """What the published tables themselves say: over families, at equal size, and compared with the text."""
-    lines = apart(published)[0]
+    lines = split_numbers_and_claims(published)[0]
     theirs, table = table_57_correlations(lines), table_57(lines)
     made: dict[str, Any] = {}
     ends = {"Exp1": ("Table 55", "Label-RDM Align.", "512"), "Exp2": ("Table 56", "Label-RDM Alignment", "correlation")}

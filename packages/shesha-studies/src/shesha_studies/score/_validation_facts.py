@@ -18,16 +18,16 @@ _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 
 def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims of 6.2 and of the journal version's Table 9."""
-    told = printed_numbers(published)
+    printed = printed_numbers(published)
     parts = (
         _repeatability(models),
         _component_scores(models),
         _labels(models, noise),
         _uneven(models),
-        _drifts(models, told),
+        _drifts(models, printed),
     )
     found = {name: value for part in parts for name, value in part.items()}
-    return as_facts({**found, **_baseline(models, noise), **_table_3(told), **_table_6(told)})
+    return as_facts({**found, **_baseline(models, noise), **_table_3(printed), **_table_6(printed)})
 
 
 def _repeatability(models: pd.DataFrame) -> Mapping[str, float]:

@@ -105,17 +105,17 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
 @ground_truth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlation of score and share over draws, and how often the mean goes down from level to level."""
-    own = rows[rows.formula == FORMULAS[0]]
+    subset = rows[rows.formula == FORMULAS[0]]
     printed = rows[rows.formula == FORMULAS[1]]
-    means = own.groupby("level").shesha.mean()
-    steps, rhos = means.diff().dropna(), rank_correlations(own, "level", "shesha")
+    means = subset.groupby("level").shesha.mean()
+    steps, rhos = means.diff().dropna(), rank_correlations(subset, "level", "shesha")
     told = {"rho_sd": rhos.std(), "rho_lowest": rhos.min(), "rho_highest": rhos.max(), "draws": len(rhos)}
     told |= {"score of 09": means.iloc[18], "score of 1": means.iloc[20]}
     if len(printed):
         told["rho_printed"] = rank_correlations(printed, "level", "shesha").mean()
     return as_facts(told) | {
-        "rho": over_draws(rank_correlations(own, "level", "shesha")),
+        "rho": over_draws(rank_correlations(subset, "level", "shesha")),
         "backwards": Fact(float((steps < 0).sum())),
         "smallest_step": Fact(float(steps.min())),
-        "faint": Fact(float(own[own.level <= 0.2].shesha.abs().mean())),
+        "faint": Fact(float(subset[subset.level <= 0.2].shesha.abs().mean())),
     }

@@ -113,14 +113,14 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(
         index=["seed", "k"], columns="condition", values="shesha"
     )
-    found = np.array([spearmanr(own.raw, own.whitened).statistic for _, own in both.groupby("seed")])
+    correlations = np.array([spearmanr(own.raw, own.whitened).statistic for _, own in both.groupby("seed")])
     rho = draws(
-        pd.Series(found),
+        pd.Series(correlations),
         "Within the draws' spread of 0.999; 1.000 is printed in the text and 0.999 in the figure for one result.",
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49
-    p = float(2 * t.sf(found.mean() * np.sqrt(freedom / (1 - found.mean() ** 2)), freedom))
+    p = float(2 * t.sf(correlations.mean() * np.sqrt(freedom / (1 - correlations.mean() ** 2)), freedom))
     why = (
         "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
         "that both fall."
@@ -136,12 +136,12 @@ def _score_table(rows: pd.DataFrame, name: str) -> Any:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
     cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k])
         for name, table in (("cka", cka), ("split", split))
         for condition in CONDITIONS
         for k in (0, 2, 6, 30)
     }
     apart = (split - cka).loc[["raw", "centred", "normalised"], 30]
-    centring = abs(found["split raw 30"] - found["split centred 30"])
-    return as_facts({**found, "smallest_divergence": apart.min(), "centring": centring})
+    centring = abs(values["split raw 30"] - values["split centred 30"])
+    return as_facts({**values, "smallest_divergence": apart.min(), "centring": centring})

@@ -99,7 +99,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     means = rows.groupby("k")[list(NUMBERS)].mean()
     table = rows[rows.k.isin(TABLE)]
     per_draw = _crossings(table, 0.5)
-    found = {
+    values = {
         f"{name}/{k}": draws(
             rows.loc[rows.k == k, name],
             BY_CHANCE,
@@ -109,10 +109,10 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     }
     for name in NUMBERS:
         at = _crossing(means.loc[TABLE, name], 0.5)
-        found[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
+        values[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
     if {*range(21, 35)} <= set(means.index):
-        found["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
-    return found
+        values["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
+    return values
 
 
 @spectral.facts

@@ -69,7 +69,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
-    told = {
+    printed = {
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
     notes = (
@@ -81,7 +81,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "validation", _draw(models), "Drift under noise against the size of features; scores on components"
     )
-    tables = tuple((name, table.reset_index()) for name, table in told.items())
+    tables = tuple((name, table.reset_index()) for name, table in printed.items())
     return Page("", tables, (picture,), notes, checks)
 
 

@@ -67,7 +67,7 @@ def order(ranks: Matrix) -> np.ndarray:
     return np.lexsort((mean, median))
 
 
-def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
+def positions(scores: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]]:
     """Position of each measure, and how often it is first where data sets and networks are drawn anew.
 
     Parameters
@@ -77,7 +77,7 @@ def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]
     seed : int
         Of the draws, with replacement, of pairs of data set and network.
     """
-    table = rank_table(found)
+    table = rank_table(scores)
     wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
     wide = wide[wide.notna().any(axis=1)]
     ranks, names = wide.to_numpy(dtype=np.float64), list(wide.columns)

@@ -38,15 +38,15 @@ NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "qualit
 
 def _grid() -> list[dict[str, Any]]:
     # P-GNN has no training whose edges are left out.
-    found = [
+    cells = [
         ("table", domain, *column, test, quality)
         for domain, own in OURS.items()
         for column in own
         for test, quality in QUALITIES
         if (column[1], test) != ("PGNN", "augmentation")
     ]
-    found += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
-    return [dict(zip(NAMES, one, strict=True)) for one in found]
+    cells += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
+    return [dict(zip(NAMES, one, strict=True)) for one in cells]
 
 
 def _options() -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ class LayerMoments:
         kinds.mapping(second, "second")
         names = tuple(map(str, first)), tuple(map(str, second))
         if not all(names):
-            raise ValueError("batches must hold at least one layer of each model, got none")
+            raise ValueError("batches must contain at least one layer of each model, got none")
         if self._names is not None and names != self._names:
             raise ValueError(f"layers must be {self._names}, as in earlier batches, got {names}")
         told = [*(f"first[{name}]" for name in names[0]), *(f"second[{name}]" for name in names[1])]
@@ -121,7 +121,7 @@ class LayerMoments:
         self._require_whole()
         self._sum_pending()
         if self._sums is None:
-            raise ValueError("moments must hold at least one row, got none: update them first")
+            raise ValueError("moments must have at least one row, got none: update them first")
         return self._sums
 
     def __len__(self) -> int:
