@@ -16,6 +16,7 @@ from shesha.studies.published import (
     of,
     stand_ins,
 )
+from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
 from shesha_studies.language._drifts import BOUND, METRICS
 from shesha_studies.language._perturbed_models import MINILM
@@ -35,12 +36,14 @@ class Found:
     correlations: Table
     within: Table
     first: Table
+    firsts: dict[str, Table]
     contests: dict[str, tuple[int, int, int]]
     matched: Table
 
-    def beside(self, published: Table) -> Table:
+    def beside(self, published: Table, noise: Table | None = None) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
-        last = self.noise[self.noise["last"]]
+        noise = self.noise if noise is None else noise
+        last = noise[noise["last"]]
         table = of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
@@ -71,7 +74,8 @@ def gather_statistics(rows: Table) -> Found:
         noise,
         _correlations(noise),
         _layer_correlations(noise),
-        _means(noise, early),
+        _means(_last_layers(noise, early)),
+        _last_layers(noise, early),
         contests,
         _equal_alarm_bounds(noise),
     )
@@ -88,12 +92,17 @@ def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
     return units * 0 + np.array([largest[(model, task, layer)] for model, task, layer, _ in units.index])
 
 
-def _means(noise: Table, early: dict[str, Table]) -> Table:
+def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
+    """Lowest noise that is detected in each unit of the last layers."""
+    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
+    units = list(chosen.itertuples(index=False, name=None))
+    return {name: table.loc[units].replace(NEVER, LATE) for name, table in early.items()}
+
+
+def _means(last: dict[str, Table]) -> Table:
     import pandas as pd
 
-    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
-    last = {name: table.loc[list(chosen.itertuples(index=False, name=None))] for name, table in early.items()}
-    return pd.DataFrame({name: table.replace(NEVER, LATE).mean() for name, table in last.items()}).T
+    return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
 
 
 def _correlations(noise: Table) -> Table:
@@ -127,17 +136,24 @@ def _equal_alarm_bounds(noise: Table) -> Table:
     lost = (noise.p_drop <= LOST).to_numpy()
     found = {}
     for name in (*METRICS, "level"):
-        scores, rates = noise[name].to_numpy(dtype=float), []
-        for seed in noise.seed.unique():
-            own = (noise.seed == seed).to_numpy()
-            rest = ~own if (~own).any() else own
-            bound = np.quantile(scores[rest & ~lost], 0.95)
-            rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
-        one, two, bound = np.mean(rates, axis=0)
+        scores = noise[name].to_numpy(dtype=float)
+        one, two, bound = losses_found(noise, name)
         old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
         found[name] = (bound, one, two, area(scores, lost), old)
     columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
     return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+
+
+def losses_found(noise: Table, name: str) -> Vector:
+    """Return the shares of losses and of harmless changes beyond such a bound, and the bound."""
+    scores, seeds = noise[name].to_numpy(dtype=float), noise.seed.to_numpy()
+    lost, rates = (noise.p_drop <= LOST).to_numpy(), []
+    for seed in np.unique(seeds):
+        own = seeds == seed
+        rest = ~own if (~own).any() else own
+        bound = np.quantile(scores[rest & ~lost], 0.95)
+        rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
+    return np.asarray(np.mean(rates, axis=0))
 
 
 def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
