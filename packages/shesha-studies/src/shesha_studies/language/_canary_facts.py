@@ -67,6 +67,7 @@ def _intervals(found: Found) -> dict[str, Fact]:
         "smallest_step": smallest(one for name in three for one in steps(noise, "level", name, UNIT)),
         "procrustes_first": _procrustes_first(found, "bound 0.05"),
         "procrustes_first_by_chance": _procrustes_first(found, "bound from chance"),
+        "first, wasserstein": over_draws(found.firsts["bound 0.05"].wasserstein),
         "first by chance, wasserstein": over_draws(chance.wasserstein),
         "gain": resampled(gain, cases, draws=200),
     }

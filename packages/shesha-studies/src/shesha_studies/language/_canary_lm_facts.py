@@ -61,6 +61,7 @@ def _damage(own: Table) -> dict[str, Fact | float | str]:
     low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
     return {
         **{"least_root": np.sqrt(2 * squared), "least_shesha": shesha, "least_squared_more": squared - shesha},
+        "least_root_more": np.sqrt(2 * squared) - shesha,
         # Between those that lose beyond chance and all, as a p-value above the level shows no absence.
         "bits_that_lose": Fact(lost, lost, len(bits)) if len(bits) else Fact(NAN),
         "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),

@@ -23,7 +23,8 @@ from shesha.studies.facts import (
     smallest,
 )
 from shesha.studies.published import Found
-from shesha_studies.language._steering import Tables, correlations
+from shesha.support.types import Index
+from shesha_studies.language._steering import Tables, correlations, networks
 from shesha_studies.sentences import SETS
 
 if TYPE_CHECKING:
@@ -106,16 +107,22 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
         "lowest_alignment": rank_correlation(min(raw), n),
         "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
-        "ratio_to_random": smallest(_over_encoders(t, _ratio) for t in tables.values()),
-        "beyond_shuffled": smallest(_over_encoders(tables[name], _beyond) for name in read),
+        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in tables.values()),
+        "beyond_shuffled": smallest(_over_networks(tables[name], _beyond) for name in read),
     }
     return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
 
 
-def _over_encoders(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:
-    """Return a statistic of encoders, which are resampled as if each were drawn."""
-    places = [np.array([place]) for place in range(len(table))]
-    return resampled(lambda rows: statistic(table.iloc[rows]), places)
+def _networks(table: pd.DataFrame) -> list[Index]:
+    """Rows of each network, whose layers are not independent; of one network alone, single layers."""
+    names = networks(table)
+    found = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
+    return found if len(found) > 1 else [np.array([place]) for place in range(len(table))]
+
+
+def _over_networks(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:
+    """Return a statistic of encoders; networks are resampled with all their layers."""
+    return resampled(lambda rows: statistic(table.iloc[rows]), _networks(table))
 
 
 def _ratio(table: pd.DataFrame) -> float:
@@ -133,10 +140,9 @@ def _rho(table: pd.DataFrame, name: str) -> float:
 
 
 def _over_sets(tables: Tables, statistic: Callable[[list[pd.DataFrame]], float]) -> Fact:
-    """Return a statistic of all sets of sentences; the same encoders are drawn for each."""
-    n = min(map(len, tables.values()))
-    places = [np.array([place]) for place in range(n)]
-    return resampled(lambda rows: statistic([tables[name].iloc[rows] for name in SETS]), places)
+    """Return a statistic of all sets of sentences; the same networks are drawn for each."""
+    shortest = min(tables.values(), key=len)
+    return resampled(lambda rows: statistic([tables[name].iloc[rows] for name in SETS]), _networks(shortest))
 
 
 def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,10 +153,10 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
         made |= {
             f"raw {name}": rank_correlation(own[_AT].raw, n),
             f"Fisher {name}": rank_correlation(own["fisher"].raw, n),
-            f"beyond Fisher {name}": _over_encoders(table, lambda one: _rho(one, _AT) - _rho(one, "fisher")),
+            f"beyond Fisher {name}": _over_networks(table, lambda one: _rho(one, _AT) - _rho(one, "fisher")),
             f"best {name}": rank_correlation(max(own[_AT].raw, own["fisher"].raw), n),
             f"partial {name}": rank_correlation(own[_AT].partial, n, 2),
-            f"split {name}": rank_correlation(own["feature_split"].raw, n),
+            f"split {name}": _over_networks(table, lambda one: _rho(one, "feature_split")),
             f"anisotropy {name}": own["anisotropy"].raw,
             f"accuracy {name}": rank_correlation(float(table.accuracy.corr(table.max_drop, "spearman")), n),
             f"full {name}": int((table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum()),

@@ -48,12 +48,15 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
     low, high, harmless = of["noise", 0.05], of["noise", 0.5], of["precision", 16.0]
     kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
     ratio = high.shesha / high.cka
+    roots = [one.procrustes - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
     few = [one.squared - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
     return {
         **{
             key: smallest(one for name in _THREE for one in steps(rows[rows.kind == kind], "amount", name, _UNIT))
             for key, kind in kinds.items()
         },
+        "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
+        "roots_largest": smallest(map(over_draws, roots)),
         "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
         "high_ratio": over_draws(ratio),
         "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),

@@ -97,12 +97,12 @@ def _places(found: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, 
 
 
 @cache
-def drawn_places(source: str, domain: str) -> pd.DataFrame:
+def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
     """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
     import pandas as pd
 
     found = scores(source)
-    names, _, drawn = _places(found[found.domain == domain])
+    names, _, drawn = _places(found[(found.domain == domain) & (found.test.str.startswith(test))])
     return pd.DataFrame(drawn, columns=names)
 
 
