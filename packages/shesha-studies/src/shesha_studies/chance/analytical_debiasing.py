@@ -41,7 +41,7 @@ def _grid(strengths: Sequence[float], n: int, seeds: int) -> list[dict[str, Any]
     published="analytical-debiasing.csv",
 )
 def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> dict[str, float]:
-    """Does permuting, which knows nothing of CKA, agree with the unbiased estimator that was derived for it?
+    """Does calibration by permutation agree with the unbiased estimator, which was derived for CKA?
 
     n rows, ratio n features of unit noise, a shared signal of rank 5 and the given strength; 200 permutations.
     """

@@ -62,7 +62,7 @@ def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> li
     published="calibration-variants.csv",
 )
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
-    """Of gated, centred, z and chance-adjusted scores, which stay at zero for unrelated data, and what for related?
+    """Of gated, centred, z and chance-adjusted scores, which stay at zero for unrelated data?
 
     128 rows, ratio times as many features of unit noise; strength 0: unrelated; 1: a shared signal of rank 5 and unit
     variance. 200 permutations.

@@ -50,7 +50,7 @@ def _grid(
     published="depth.csv",
 )
 def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, float]:
-    """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration undo it?
+    """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration prevent it?
 
     64 rows, 512 features, CKA, 99 permutations of all layers together; neighbouring layers share the given part of
     their variance.

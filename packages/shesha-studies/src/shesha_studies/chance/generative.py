@@ -30,7 +30,7 @@ MAPS = ("noise", "linear", "MLP")
     published="generative.csv",
 )
 def generative(map_of: str, inputs: int, d: int, seed: int) -> dict[str, float]:
-    """Do independent random networks of the same inputs look similar, and does calibration take that away?
+    """Do independent random networks of the same inputs look similar, and does calibration correct that?
 
     256 Gaussian inputs of the given dimension go through two random linear maps, or two random networks of one hidden
     layer; or both sides are noise. Linear CKA, 200 permutations.

@@ -32,7 +32,7 @@ WIDTHS = (16, 64, 256, 1024, 4096)
     published="null-baselines.csv",
 )
 def null_baselines(d: int, seed: int) -> dict[str, float]:
-    """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions give them?
+    """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions state?
 
     64 rows, five neighbours, 100 draws of independent data (20 of the widest two); and a shared signal with rho = 0.5.
     """

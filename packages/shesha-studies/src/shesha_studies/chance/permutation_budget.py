@@ -37,7 +37,7 @@ def _grid(measures: Sequence[str], budgets: Sequence[int], pairs: str, seeds: in
     published="permutation-budget.csv",
 )
 def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict[str, float]:
-    """From how many permutations on do threshold and calibrated score stop moving?
+    """How many permutations make threshold and calibrated score stable?
 
     Unrelated representations, 128 x 128 of Gaussian noise: one pair, where only the permutations differ between seeds,
     or a new one per seed.

@@ -26,7 +26,10 @@ def make_page(rows: Table, lines: Table) -> Page:
     name = stand_in(rows, LEAST)
     own = means.loc[name]
     tables = (
-        (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _join_published(own, published)),
+        (
+            f"Comparison with Tables 43 to 46: {name}, means of draws and sets of sentences",
+            _join_published(own, published),
+        ),
         ("All stand-ins", means.reset_index()),
         ("Times the drift of bfloat16 weights", _in_units(means)),
     )

@@ -39,7 +39,7 @@ def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dic
     """Does the feature split follow the share of signal in a representation?
 
     200 rows, 256 features: a share of a signal of 50 factors, the rest isotropic noise; the signal has entries of unit
-    variance, or unit Frobenius norm as printed. Beside it two CKA of independent noise of that size.
+    variance, or unit Frobenius norm as printed. Also two CKA of independent noise of that size.
     """
     rng = np.random.default_rng([seed, round(100 * level)])
     X = mixture(level, rng) if formula == "unit variance" else _as_printed(level, rng)

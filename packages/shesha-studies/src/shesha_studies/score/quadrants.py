@@ -35,7 +35,7 @@ ANY = "any level"
     published="quadrants.csv",
 )
 def quadrants(quadrant: str, pair: int, seed: int) -> dict[str, float]:
-    """Can a representation be stable and unlike another, or unstable and like it?
+    """Can a representation be stable and dissimilar to another, or unstable and similar to it?
 
     Sixty pairs of 200 x 256, fifteen of each kind, and fifteen of random levels; stability of the first, CKA of both.
     """

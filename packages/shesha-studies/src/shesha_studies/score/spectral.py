@@ -37,7 +37,7 @@ SIMILARITIES = tuple(NUMBERS)[1:]
     own_numbers=("first k of the table",),
 )
 def spectral(k: int, seed: int) -> dict[str, float]:
-    """Does stability outlive the dominant principal components, where similarity to the whole does not?
+    """Does stability remain without the leading principal components, where similarity to the whole does not?
 
     200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
     """
