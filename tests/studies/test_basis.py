@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from shesha.studies import Check, study
@@ -76,3 +77,12 @@ def test_each_check_says_what_it_rests_on():
 )
 def test_the_first_sentence(text, first):
     assert first_sentence(text) == first
+
+
+def test_claims_of_our_own_are_not_counted_as_published():
+    lines = pd.read_csv(PAGES / "every_number.csv", keep_default_na=False)
+    ours = lines["where"].str.startswith("new")
+    assert ours.any()
+    assert (ours == (lines.counts == "own")).all()
+    index = (PAGES / "index.md").read_text(encoding="utf-8")
+    assert f"{(lines.counts == 'result').sum():,} published results" in index

@@ -98,9 +98,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
+    theirs = checks[checks.counts != result_counts.OWN]
     for verdict, title in _LISTED:
         yield f"## {title}"
-        yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+        yield _table(theirs[theirs.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
     for paper, own in _group_by_paper(checks):
         yield f"### {paper}, table by table"
@@ -153,7 +154,8 @@ def _verdict_counts(checks: pd.DataFrame) -> str:
     return (
         f"**{len(results):,} published results: {', '.join(told) or 'none'}.** The basis of those that "
         f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
-        f"{len(checks) - len(results):,} lines are transcription, arithmetic and repeats, and are not counted."
+        f"{len(checks) - len(results):,} lines are transcription, arithmetic, repeats and claims of our own, and are "
+        "not counted."
     )
 
 
@@ -210,7 +212,7 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
-    counts = checks[checks.study == name].verdict.value_counts()
+    counts = checks[(checks.study == name) & (checks.counts != result_counts.OWN)].verdict.value_counts()
     return [
         f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts, as_facts, rate
+from shesha.studies.facts import Fact, Facts, as_facts, rate, resampled
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
 from shesha_studies.biology._recordings import count_areas
 
@@ -35,6 +35,15 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     return as_facts(values | _recording_facts(recorded))
 
 
+def _kept(rows: pd.DataFrame) -> Fact:
+    """Share of the agreement that remains between halves that share no slow drift; areas are resampled."""
+    wide = rows[rows.split.isin([_EQUAL, _APART])].pivot_table(index="unit", columns="split", values="value").dropna()
+    odd, late = (wide[split].to_numpy() for split in (_EQUAL, _APART))
+    return resampled(
+        lambda areas: float(late[areas].mean() / odd[areas].mean()), [np.array([one]) for one in range(len(wide))]
+    )
+
+
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if not {_EQUAL, _APART} <= set(rows.split):
         return {}
@@ -42,7 +51,7 @@ def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     own = rows[rows.split == "odd and even"]
     above, n = count_areas(own, "value")
     return {
-        **{"four_odd": odd, "four_halves": late, "kept": late / odd, "slow": max(0.0, 1 - late / odd)},
+        **{"four_odd": odd, "four_halves": late, "kept": _kept(rows), "slow": max(0.0, 1 - late / odd)},
         **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},
         **{"above": above, "areas": n, "beyond": rate(above, n), "above_shuffled": (own.free_p <= 0.05).sum()},
     }

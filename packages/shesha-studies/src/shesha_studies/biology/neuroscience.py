@@ -36,7 +36,7 @@ SHRINKAGE = 0.1
     on=DATA,
 )
 def neuroscience(session: str, area: str) -> dict[str, float | int]:
-    """Do areas of the brain keep the geometry of their responses, do they drift, and does behaviour follow?
+    """Is the geometry of neural responses reliable, does it drift, and is it related to behaviour?
 
     Areas with 10 neurons or more of 18 sessions of four mice (Steinmetz et al. 2019): split of odd and even trials,
     halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each with chance.

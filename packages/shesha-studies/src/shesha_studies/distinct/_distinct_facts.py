@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws
+import numpy as np
+from scipy.stats import rankdata
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
 from shesha_studies.distinct._distinct_tables import Findings, related
 from shesha_studies.distinct._transformations import KINDS
 
@@ -21,10 +24,10 @@ def make_facts(found: Findings) -> Facts:
     return as_facts({name: value for part in parts for name, value in part.items()})
 
 
-def _component_facts(findings: Findings) -> Mapping[str, Fact]:
+def _component_facts(found: Findings) -> Mapping[str, Fact]:
     """The split of components on their own axes and on others."""
-    parts = findings.distinct[findings.distinct.kind == "PCA"]
-    gap = (findings.distinct.stability - findings.distinct.averaged).abs()
+    parts = found.distinct[found.distinct.kind == "PCA"]
+    gap = (found.distinct.stability - found.distinct.averaged).abs()
 
     def over_bases(values: pd.Series[float], groups: pd.Series[str]) -> Fact:
         return over_draws(values.groupby(groups).mean())
@@ -32,7 +35,7 @@ def _component_facts(findings: Findings) -> Mapping[str, Fact]:
     return {
         "components": over_bases(parts.stability, parts.group),
         "components_rotated": over_bases(parts.averaged, parts.group),
-        "rotation": over_bases(gap, findings.distinct.group),
+        "rotation": over_bases(gap, found.distinct.group),
     }
 
 
@@ -40,81 +43,108 @@ def _over_groups(one: Correlation) -> Fact:
     return Fact(one.value, one.group_low, one.group_high)
 
 
-def _aggregate_facts(findings: Findings) -> Mapping[str, Any]:
+def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
     """The aggregate, and the domains."""
-    aggregate, domains = findings.domains["Aggregate"], {**findings.domains}
-    del domains["Aggregate"]
-    small = sum(abs(each.value) < 0.3 for each in domains.values())
+    one, own = found.domains["Aggregate"], {**found.domains}
+    del own["Aggregate"]
+    small = sum(abs(each.value) < 0.3 for each in own.values())
     return {
-        "pooled": _over_groups(aggregate),
-        "pooled_value": aggregate.value,
-        "configurations": aggregate.n,
-        "interval_end": max(-aggregate.group_low, aggregate.group_high),
-        "interval_ratio": (aggregate.group_high - aggregate.group_low) / (aggregate.high - aggregate.low),
-        "domains": len(domains),
+        "pooled": _over_groups(one),
+        "pooled_value": one.value,
+        "configurations": one.n,
+        "interval_end": max(-one.group_low, one.group_high),
+        "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
+        "domains": len(own),
         "small_domains": small,
-        "large_domains": len(domains) - small,
-        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in domains.items()),
+        # Those that are surely beyond, and those that may be.
+        "large_domains": Fact(
+            len(own) - small,
+            sum(
+                min(abs(one.group_low), abs(one.group_high)) >= 0.3 and one.group_low * one.group_high > 0
+                for one in own.values()
+            ),
+            sum(max(abs(one.group_low), abs(one.group_high)) >= 0.3 for one in own.values()),
+        ),
+        "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in own.items()),
     }
 
 
-def _kind_facts(findings: Findings) -> Mapping[str, Any]:
+def _over_bases(found: Findings, name: str, sign: int = 1) -> Fact:
+    """Mean of random projections of a base less that of the base; bases are the units."""
+    wide = found.distinct.groupby(["group", "kind"])[name].mean().unstack()
+    return over_draws(sign * (wide["random projection"] - wide["original"]))
+
+
+def _kind_facts(found: Findings) -> Mapping[str, Any]:
     """By kind of transformation."""
-    components = findings.distinct[findings.distinct.kind == "PCA"]
-    projected = findings.distinct[findings.distinct.kind == "random projection"]
-    means = findings.distinct.groupby("kind")[["stability", "cka"]].mean()
+    components = found.distinct[found.distinct.kind == "PCA"]
+    projected = found.distinct[found.distinct.kind == "random projection"]
+    means = found.distinct.groupby("kind")[["stability", "cka"]].mean()
     random, original = means.loc["random projection"], means.loc["original"]
-    repeats = findings.rows[findings.rows.kind == "PCA"].repeat
+    repeats = found.rows[found.rows.kind == "PCA"].repeat
     return {
-        **{f"under {kind}": _over_groups(findings.kinds[kind]) for kind in KINDS},
+        **{f"under {kind}": _over_groups(found.kinds[kind]) for kind in KINDS},
         "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
         "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
         "projected_within": related(projected, by=("group",), n_draws=10).value,
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
-        "more stable": random.stability - original.stability,
-        "less similar": original.cka - random.cka,
+        "more stable": _over_bases(found, "stability"),
+        "less similar": _over_bases(found, "cka", -1),
         "configurations of PCA": len(repeats),
         "repeats": repeats.sum(),
     }
 
 
-def _levels(findings: Findings) -> Mapping[str, Any]:
-    kinds = findings.levels["ranks within bases and kinds", "stability", "cka"]
-    raw, corrected = (findings.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
-    others = {measure: one.value for (measure, kind), one in findings.alternatives.items() if kind == "all"}
+def _levels(found: Findings) -> Mapping[str, Any]:
+    kinds = found.levels["ranks within bases and kinds", "stability", "cka"]
+    raw, corrected = (found.levels["as published: all pooled", "stability", name] for name in ("cka", "unbiased"))
+    others = {measure: one.value for (measure, kind), one in found.alternatives.items() if kind == "all"}
     made = {
         "within_kinds": _over_groups(kinds),
-        "rotated within kinds": _over_groups(findings.levels["ranks within bases and kinds", "averaged", "cka"]),
-        "rotated between bases": _over_groups(
-            findings.levels["ranks within variants, between bases", "averaged", "cka"]
-        ),
-        "above chance": findings.levels["as published: all pooled", "stability", "adjusted"].value,
+        "rotated within kinds": _over_groups(found.levels["ranks within bases and kinds", "averaged", "cka"]),
+        "rotated between bases": _over_groups(found.levels["ranks within variants, between bases", "averaged", "cka"]),
+        "above chance": found.levels["as published: all pooled", "stability", "adjusted"].value,
         "biased": raw.value,
         "unbiased": corrected.value,
-        "bias": abs(raw.value - corrected.value),
-        "explained": findings.explained["kind and CKA"],
+        "bias": _bias(found.distinct),
+        "explained": found.explained["kind and CKA"],
     }
     if others:
-        made["other measures"] = max(map(abs, others.values()))
+        intervals = (_over_groups(one) for (_, kind), one in found.alternatives.items() if kind == "all")
+        made["other measures"] = largest(map(absolute, intervals))
         made["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
     return made
 
 
-def _model_facts(findings: Findings) -> Mapping[str, float]:
+def _bias(rows: pd.DataFrame) -> Fact:
+    """How far the correlations with CKA and with unbiased CKA are apart; bases are resampled."""
+    rows = rows.dropna(subset=["stability", "cka", "unbiased"]).reset_index(drop=True)
+    values = rows[["stability", "cka", "unbiased"]].to_numpy(dtype=float)
+
+    def apart(places: Any) -> float:
+        stability, *others = (rankdata(column) for column in values[places].T)
+        return abs(float(np.subtract(*(np.corrcoef(stability, one)[0, 1] for one in others))))
+
+    return resampled(
+        apart, [np.asarray(own, dtype=np.intp) for own in rows.groupby("group").indices.values()], draws=200
+    )
+
+
+def _model_facts(found: Findings) -> Mapping[str, Any]:
     """The mixed model, and what an unchanged base says."""
-    mixed, spread = findings.mixed, findings.rows[["stability", "cka"]].std()
-    parts = findings.distinct[findings.distinct.kind == "PCA"]
-    within = related(parts, by=("group",), n_draws=10, n_group_draws=10)
-    base = findings.rows[findings.rows.kind == "original"].cka_of_base
+    one, spread = found.mixed, found.rows[["stability", "cka"]].std()
+    parts = found.distinct[found.distinct.kind == "PCA"]
+    within = related(parts, by=("group",), n_draws=10)
+    base = found.rows[found.rows.kind == "original"].cka_of_base
     return {
-        "slope": mixed.slope,
-        "slope_size": abs(mixed.slope),
-        "slope_error": mixed.error,
-        "standard slope": mixed.slope * spread.cka / spread.stability,
-        "PCA within": within.value,
-        "lowest stability": float(findings.rows.stability.min()),
+        "slope": one.slope,
+        "slope_size": absolute(Fact(one.slope, one.slope - 1.96 * one.error, one.slope + 1.96 * one.error)),
+        "slope_error": one.error,
+        "standard slope": one.slope * spread.cka / spread.stability,
+        "PCA within": _over_groups(within),
+        "lowest stability": float(found.rows.stability.min()),
         "lowest cka of base": float(base.min()),
-        "unique": 1 - findings.kinds["original"].value ** 2,
-        "unique_off": abs(0.1 - findings.kinds["original"].value ** 2),
+        "unique": 1 - found.kinds["original"].value ** 2,
+        "unique_off": abs(0.1 - found.kinds["original"].value ** 2),
     }

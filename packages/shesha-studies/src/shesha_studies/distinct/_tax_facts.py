@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation
+import numpy as np
+
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
 from shesha_studies.distinct import _tax_tables as tables
 from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings, chance_of_jaccard
 
@@ -57,7 +59,7 @@ def _width_facts(found: Findings) -> Mapping[str, Any]:
     names = ("logme", "accuracy", "stability", "equal")
     rhos = {name: tables.width_correlations(found, name) for name in names}
     return {
-        **{f"{name} with width": min(values) for name, values in rhos.items()},
+        **{f"{name} with width": rank_correlation(min(values), len(found.rows)) for name, values in rhos.items()},
         **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
     }
 
@@ -77,7 +79,7 @@ def _scores(found: Findings) -> Mapping[str, Any]:
         "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
         "rotation in words": _join_signed(gaps),
         "ranks after rotation in words": _join_signed(ranks),
-        "ranks after rotation": min(ranks),
+        "ranks after rotation": rank_correlation(min(ranks), len(found.rows)),
     }
 
 
@@ -163,4 +165,11 @@ def _places(published: pd.DataFrame) -> Mapping[str, float]:
     own = wide.rank(ascending=False, method="min")
     both = ranks.merge(own.reset_index().melt("row"), on=["row", "number"])
     equal = int((both.value == both.published.astype(float)).sum())
-    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal}
+    turned = sum(_turned_pairs(own.value, own.published.astype(float)) for _, own in both.groupby("number"))
+    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal, "pairs turned": turned}
+
+
+def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
+    """Count the pairs that two rankings of the same families put in opposite orders."""
+    a, b = (np.sign(np.subtract.outer(one.to_numpy(), one.to_numpy())) for one in (first, second))
+    return int((a * b < 0).sum()) // 2

@@ -69,7 +69,7 @@ _DEAR = ("3-mers", "charge 100")
     own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
 )
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
-    """Does stability say something else than similarity, as their correlation of -0.01 over encoders is read?
+    """Is stability distinct from similarity, as the correlation of -0.01 over encoders is read?
 
     36 bases of seven domains, with all transformations of Table 14. Size "small" is 150 rows and one seed,
     "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the

@@ -60,7 +60,7 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
     ),
 )
 def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
-    """Do features that transfer well pay for it with stability, and do objective and architecture decide it?
+    """Are features that transfer well less stable, and does this depend on objective and architecture?
 
     Small networks (five objectives, two shapes, three widths), trained on 2,000 images of Fashion-MNIST or CIFAR-10
     and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.

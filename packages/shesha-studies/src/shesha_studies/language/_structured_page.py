@@ -24,11 +24,11 @@ def make_page(rows: Table, lines: Table) -> Page:
     published, claims = split_numbers_and_claims(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
-    means_of_model = means.loc[name]
+    own = means.loc[name]
     tables = (
         (
-            f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences",
-            _join_published(means_of_model, published),
+            f"Comparison with Tables 43 to 46: {name}, means of draws and sets of sentences",
+            _join_published(own, published),
         ),
         ("All stand-ins", means.reset_index()),
         ("Times the drift of bfloat16 weights", _in_units(means)),
@@ -44,7 +44,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         "merged. Adapters of the same scale move a small model less, because their size is per entry and "
         "independent of the weights' own size.",
     )
-    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(means_of_model, name, published, claims)))
+    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
 
 
 def _join_published(own: Table, published: Table) -> Table:

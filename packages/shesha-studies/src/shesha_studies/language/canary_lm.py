@@ -56,7 +56,7 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
     own_numbers=("points of", "times as many", "times the drift", "earlier than CKA, also"),
 )
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
-    """Does drift of a causal model predict what its task loses, and which number keeps quiet where nothing is lost?
+    """Does drift of a causal model predict what its task loses, and which score gives no alarm where nothing is lost?
 
     Published: 15 causal models of 0.1 to 7 billion weights, 800 SST-2 sentences. Stand-ins:
     SmolLM2-135M-Instruct (whose base is one of the 15) from a file of four bits, and a GPT-2 of three blocks trained

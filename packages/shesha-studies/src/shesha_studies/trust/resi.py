@@ -76,7 +76,7 @@ READ, TRAINED = _grid(), _options()
 def resi(
     part: str, domain: str, dataset: str, architecture: str, pooling: str, test: str, quality: str
 ) -> dict[str, float]:
-    """Do our small suites put the measures in the order of the published benchmark, and do its claims survive them?
+    """Do our small suites rank the measures as the published benchmark does, and do its claims hold there?
 
     A table's cell: our scores of the 24 measures, their rank correlation with the published columns of the same test
     and domain (on Cora: of the same network), and that of the published columns with each other. A cell of ranks:
