@@ -110,6 +110,8 @@ def _general(audit: Audit) -> Iterable[str]:
     if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
         kinds = "rows (other inputs of the same kind) and partitions of features"
         yield f"Brackets: {100 * level:g}% intervals over {kinds}."
+    if any(score.pair_error > 0 for one in audit.representations for score in one.scores.values()):
+        yield "Scores with a standard error of sampling use random pairs of rows; the numbers under Shape use all rows."
     draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
     if draws:
         least = min(draws)
