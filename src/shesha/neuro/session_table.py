@@ -13,6 +13,7 @@ from shesha.neuro._area_scores import ALL, AreaOptions, score_area
 from shesha.neuro._order_null import NULLS, Null
 from shesha.neuro.brain_regions import brain_division, brain_region
 from shesha.neuro.clustered_intervals import mean_interval
+from shesha.neuro.equal_trials import Numbers, check_numbers
 from shesha.neuro.recording import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
@@ -37,7 +38,7 @@ def session_table(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
-    trials_per_half: int | None = None,
+    trials_per_half: Numbers = "equal",
     n_neurons: int | None = None,
     n_draws: int = 10,
     min_neurons: int = 10,
@@ -171,7 +172,7 @@ def _options(given: Mapping[str, Any]) -> AreaOptions:
         check.count(given[name], name)
     check.count(given["n_permutations"], "n_permutations", minimum=0)
     check.optional_count(given["n_neurons"], "n_neurons", minimum=2)
-    check.optional_count(given["trials_per_half"], "trials_per_half")
+    check_numbers(given["trials_per_half"], "trials_per_half")
     same = (
         "how",
         "metric",

@@ -30,6 +30,10 @@ class TrialScore(NullSummary):
     n_neurons: int
     n_conditions: int = 0
     """Number of conditions in the score; 0 for a score without conditions."""
+    n_unused: int = 0
+    """Trials that equal numbers leave unused, on average over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions without enough trials in a half."""
     alpha: float = 0.05
     n_permutations: int = 0
     exchanged: str = "all rows"
