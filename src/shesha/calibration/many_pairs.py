@@ -14,7 +14,7 @@ from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.support.progress import mute_progress, track
-from shesha.support.seeds import generator, number
+from shesha.support.seeds import number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
@@ -53,7 +53,8 @@ def calibrate_many(
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
-        Draws the permutations, independent ones for each pair.
+        Draws the permutations: with a number, each pair has the result that `calibrate` has for it, with the same
+        seed and draws.
     **options
         As for `calibrate`.
 
@@ -78,14 +79,13 @@ def calibrate_many(
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
     n_draws = _enough(len(pairs), n_permutations, alpha, correction)
-    streams = generator(seed).spawn(len(pairs))
     found: list[tuple[str, Calibrated]] = []
     cut_short = False
     with mute_progress():
-        for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
+        for name, pair in track(pairs.items(), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
             try:
-                one = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=rng, **options)
+                one = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=seed, **options)
             except KeyboardInterrupt:
                 if not found:
                     raise

@@ -149,10 +149,13 @@ def trial_split(
     >>> shown = rng.integers(6, size=240)
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> print(trial_split(X, shown, seed=0))
-    split of trials (odd and even trials): 0.9393, above chance
-      chance 0.0843 +- 0.32 (2.66 sd above), p = 0.00995 (200 circular shifts)
+    split of trials (odd and even trials, 13 of each condition): 0.9427, above
+        chance
+      chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
       240 trials x 30 neurons, 6 conditions
-      reliability of all trials 0.9687
+      note: 84 of 240 trials unused in each draw, because every condition has as
+        many in each half; min_trials= leaves rare conditions out,
+        trials_per_half='all' uses all trials
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
