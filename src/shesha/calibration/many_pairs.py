@@ -14,7 +14,7 @@ from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, fewest_permutations, holm
 from shesha.results import Calibrated, CalibratedMany
 from shesha.support.progress import mute_progress, track
-from shesha.support.seeds import number
+from shesha.support.seeds import generator, number
 from shesha.support.types import Seed
 from shesha.support.warnings import CalibrationWarning, warn
 from shesha.views import Rdm
@@ -78,6 +78,7 @@ def calibrate_many(
         raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
+    generator(seed)
     n_draws = _enough(len(pairs), n_permutations, alpha, correction)
     found: list[tuple[str, Calibrated]] = []
     cut_short = False
