@@ -101,7 +101,7 @@ def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
     X[:, 3] = 0
     X[5] = 0
     notes = trial_split(X, shown, **ALL).notes
-    assert notes == ("1 of 12 neurons never respond", "1 trials without any response")
+    assert notes == ("1 of 12 neurons never respond", "1 trial without any response")
 
 
 def test_two_conditions_have_no_geometry(recording) -> None:

@@ -17,6 +17,7 @@ from shesha.kernels.trial_geometry import Cube, centre_and_scale, centred_ranks,
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling
+from shesha.support.plurals import agree, count
 from shesha.support.types import Index, Matrix, Seed, Vector
 
 Method = Literal["spearman", "pearson", "cosine"]
@@ -110,7 +111,10 @@ def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], told: Mapping[st
     reason, reliability = "", float(reliabilities.mean())
     if np.isnan(reliability):
         n_known = int(np.isfinite(draws).all(axis=(0, 1)).sum())
-        reason = f"only {n_known} pairs of conditions are known in all repeats, and at least {_FEWEST_PAIRS} are needed"
+        reason = (
+            f"only {count(n_known, 'pair')} of conditions {agree(n_known, 'is', 'are')} known in all repeats, and at "
+            f"least {_FEWEST_PAIRS} are needed"
+        )
     elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
     if reason:

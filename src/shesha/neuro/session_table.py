@@ -115,7 +115,7 @@ def session_table(
     Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6 areas
     in sessions are beyond chance, uncorrected.
     <BLANKLINE>
-    6 areas in sessions (3 sessions, 1 animals) by area; 95% intervals of the mean
+    6 areas in sessions (3 sessions, 1 animal) by area; 95% intervals of the mean
       over sessions
           areas  trial split           chance  beyond
     VISp      3  0.724 [0.48, 0.96]     0.051     3/3

@@ -23,6 +23,7 @@ from shesha.neuro.equal_trials import EqualTrials, Numbers, Use, unused_trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.results import TrialScore
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import spawn
 from shesha.support.types import Labels, Matrix, Seed
 
@@ -183,7 +184,8 @@ def split_score(
     use = Use("none used")
     if trials.n_conditions < FEWEST_CONDITIONS:
         reason = (
-            f"only {trials.n_conditions} conditions have enough trials, and at least {FEWEST_CONDITIONS} are needed"
+            f"only {count(trials.n_conditions, 'condition')} {agree(trials.n_conditions, 'has', 'have')} enough "
+            f"trials, and at least {FEWEST_CONDITIONS} are needed"
         )
     else:
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
@@ -209,4 +211,4 @@ def _silence(trials: Trials) -> tuple[str, ...]:
     n_silent = int(trials.silent.sum())
     n_empty = int((~trials.rates.any(axis=1)).sum())
     told = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
-    return (*told, *([f"{n_empty} trials without any response"] if n_empty else []))
+    return (*told, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Column, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.null_summary import NAN, BesideNull
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,8 +187,9 @@ class SessionTable(Result):
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
         head = (
-            f"{len(self.lines)} areas in sessions ({n_sessions} sessions, {n_animals} animals) by {self.by}; "
-            f"{100 * self.confidence:g}% intervals of the mean over {self.interval}s"
+            f"{count(len(self.lines), 'area')} in sessions ({count(n_sessions, 'session')}, "
+            f"{count(n_animals, 'animal')}) by {self.by}; {100 * self.confidence:g}% intervals of the mean over "
+            f"{self.interval}s"
         )
         lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
         names = [one.name for one in self.groups]

@@ -9,6 +9,7 @@ from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, NullSummary
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ class TrialScore(NullSummary):
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
-            lines.append(f"  {self.n_lost} permutations gave no score and count as extreme")
+            lines.append(f"  {count(self.n_lost, 'permutation')} without a score, counted as extreme")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 

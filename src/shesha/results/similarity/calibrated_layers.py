@@ -10,6 +10,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import BesideNull
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +141,7 @@ class CalibratedLayers(BesideNull):
             "pairs is above its own chance far too often.",
         ]
         if self.n_lost:
-            lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
+            lines.insert(3, f"  {count(self.n_lost, 'draw')} without a score, counted as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than requested.")
         if self.doubts:
