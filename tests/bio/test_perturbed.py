@@ -161,7 +161,7 @@ def test_gaps_in_the_labels_are_left_as_they_are(adata):
     genes.iloc[3] = np.nan
     adata.obs["gene"] = genes
     found = bio.coherence_table(adata, "gene", n_draws=0)
-    assert found.notes[-1] == "1 cells without a label are left out"
+    assert found.notes[-1] == "1 cell without a label is left out"
     assert isinstance(adata.obs["gene"].iloc[3], float)
 
 

@@ -100,7 +100,7 @@ def test_merging_refuses_shared_rows_and_other_data():
     sides = [Moments(), Moments()]
     for moments, rows in zip(sides, (np.arange(200), np.arange(199, 300)), strict=True):
         moments.update(X[rows], Y[rows], rows=rows)
-    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 rows that both moments contain"):
+    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 row in both moments"):
         sides[0].merge(sides[1])
     with pytest.raises(ValueError, match=r"widths must be \(4, 3\), got \(3, 4\)"):
         Moments.of(X, Y).merge(Moments.of(Y, X))

@@ -27,6 +27,7 @@ from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support.memory import MemoryBudgetError
+from shesha.support.plurals import count
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Rows
@@ -192,7 +193,9 @@ def _add_label_scores(
     """Add the scores that need labels, each with its chance level."""
     labels = np.asarray(y)
     misfit = (
-        "" if len(labels) == finding.n_samples else f"there are {len(labels):,} labels and {finding.n_samples:,} rows"
+        ""
+        if len(labels) == finding.n_samples
+        else f"got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}

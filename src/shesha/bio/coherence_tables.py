@@ -13,6 +13,7 @@ from shesha.coherence.group_table import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
+from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
@@ -250,7 +251,9 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
     cosines[design.rows] = scores.cosines
     notes = [f"shifts in {design.source}, {design.controls}"]
     if design.n_without:
-        notes.append(f"{design.n_without:,} cells without a label are left out")
+        notes.append(
+            f"{count(design.n_without, 'cell')} without a label {agree(design.n_without, 'is', 'are')} left out"
+        )
     return replace(scores, notes=(*scores.notes, *notes), cosines=cosines)
 
 

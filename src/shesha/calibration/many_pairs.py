@@ -53,7 +53,8 @@ def calibrate_many(
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
-        Draws the permutations, independent ones for each pair.
+        Draws the permutations: with a number, each pair has the result that `calibrate` has for it, with the same
+        seed and draws.
     **options
         As for `calibrate`.
 
@@ -77,15 +78,15 @@ def calibrate_many(
         raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
+    generator(seed)
     n_draws = _enough(len(pairs), n_permutations, alpha, correction)
-    streams = generator(seed).spawn(len(pairs))
     calibrated: list[tuple[str, Calibrated]] = []
     cut_short = False
     with mute_progress():
-        for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
+        for name, pair in track(pairs.items(), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
             try:
-                result = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=rng, **options)
+                result = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=seed, **options)
             except KeyboardInterrupt:
                 if not calibrated:
                     raise

@@ -10,6 +10,7 @@ import typer
 from shesha.cli import _outputs
 from shesha.cli.bench import OwnSuite, StoreFile, find_suite
 from shesha.cli.bench import bench as bench
+from shesha.support.plurals import count
 
 _DEFAULT = Path("resi.sqlite")
 
@@ -29,7 +30,7 @@ def submit_command(
     from shesha.benchmark import submit
 
     written = submit(store, folder, measures=measure or (), of=find_suite(suite))
-    typer.echo(f"{len(written)} files in {written[0].parent}")
+    typer.echo(f"{count(len(written), 'file')} in {written[0].parent}")
 
 
 @bench.command("leaderboard")

@@ -18,6 +18,7 @@ from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Matrix, Seed
 
@@ -198,10 +199,11 @@ def _notes(row_layout: Layout, drawn: Fakes) -> tuple[str, ...]:
     """Return notes that the table does not show."""
     notes = []
     if row_layout.n_lonely:
-        notes.append(f"{row_layout.n_lonely:,} rows are left out, because their blocks have too few controls")
+        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+        notes.append(f"{rows} left out, because their blocks have too few controls")
     without = [reason for reason in drawn.reasons if reason]
     if without and drawn.exchanged != "nothing":
-        notes.append(f"{len(without)} groups have no chance level ({without[0]})")
+        notes.append(f"no chance level for {count(len(without), 'group')} ({without[0]})")
     large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
     if large:
         notes.append(

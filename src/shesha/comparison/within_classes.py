@@ -20,6 +20,7 @@ from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support.arrays import to_host
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
@@ -117,14 +118,14 @@ def compare_within(
     for name in track(known, len(known), "classes"):
         rows, reason = _rows(row_classes == name, block, group, min_group)
         if len(rows) < min_rows or reason:
-            excluded[name] = reason or f"{len(rows)} rows, fewer than {min_rows}"
+            excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
         taken.append(rows)
         classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
     if not classes:
         told = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
-            f"labels must contain a class of at least {min_rows} rows that can be compared, got none ({told})"
+            f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none ({told})"
         )
     # Rows that are sorted by class would look like a series that drifts.
     rows = generator(0).permutation(np.concatenate(taken))
@@ -195,7 +196,7 @@ def _rows(
     names, counts = np.unique(group[rows].astype(str), return_counts=True)
     large = names[counts >= min_group]
     if len(large) < 3:
-        return rows, f"{len(large)} groups of at least {min_group} rows, fewer than 3"
+        return rows, f"{count(len(large), 'group')} of at least {count(min_group, 'row')}, fewer than 3"
     rows = rows[np.isin(group[rows].astype(str), large)]
     return rows[equal_groups(group[rows].astype(str), seed=0)], ""
 

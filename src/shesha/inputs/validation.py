@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import split_names
 from shesha.support import memory as memory
+from shesha.support import plurals
 from shesha.support.arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
@@ -56,9 +57,9 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
     if len(found) != 2:
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
     if found[0] < min_rows:
-        raise ValueError(f"{name} must have at least {min_rows} rows, got {found[0]}")
+        raise ValueError(f"{name} must have at least {plurals.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
-        raise ValueError(f"{name} must have at least {min_columns} columns, got {found[1]}")
+        raise ValueError(f"{name} must have at least {plurals.count(min_columns, 'column')}, got {found[1]}")
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:

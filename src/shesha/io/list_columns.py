@@ -23,6 +23,7 @@ from shesha.io._tables import (
 )
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.plurals import count
 from shesha.support.types import Array
 
 _ROWS = 4096
@@ -94,7 +95,7 @@ def stack_lists(path: Path, name: str, column: Any) -> Array:
     while _is_list(values.type):
         if values.null_count:
             raise UnreadableFileError(
-                f"{name} in {path} must contain a list in every row, got {values.null_count} rows without a list"
+                f"{name} in {path} must contain a list in every row, got {count(values.null_count, 'row')} without one"
             )
         lengths = np.unique(optional("pyarrow.compute", path).list_value_length(values).to_numpy(zero_copy_only=False))
         if len(lengths) > 1:

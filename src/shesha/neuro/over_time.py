@@ -14,6 +14,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.kernels.trial_geometry import centred_ranks
 from shesha.neuro._order_null import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
@@ -36,6 +37,7 @@ def over_time(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
+    trials_per_half: Numbers = "equal",
     min_trials: int = 2,
     n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
@@ -55,8 +57,10 @@ def over_time(
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
     times : array of shape (n_times,), optional
         The times in your units; default: those of a DataArray, or their numbers.
-    how, metric, normalize, n_splits, n_blocks, min_trials, n_permutations, null, blocks, block_length, alpha, seed
+    how, metric, normalize, n_splits, n_blocks, trials_per_half, min_trials
         As for `trial_split`. Pairs of conditions without a distance at some time count as average there.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`.
 
     Returns
     -------
@@ -94,13 +98,22 @@ def over_time(
         "exchanged": orders.exchanged,
         "seed": orders.seed,
         "notes": trials.notes,
-        "options": {"how": how, "metric": metric, "normalize": bool(normalize), "null": null},
+        "options": {
+            "how": how,
+            "metric": metric,
+            "normalize": bool(normalize),
+            "null": null,
+            "trials_per_half": trials_per_half,
+        },
     }
+    equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     if trials.n_conditions < FEWEST_CONDITIONS:
         correlations = np.full((1, len(named), len(named)), np.nan)
         return _result(correlations, "fewer than three conditions have enough trials", fields)
+    use = unused_trials(equal, trials, "half")
+    fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
-        SplitScore.build(trials.values[:, :, at], trials.n_conditions, halves, metric, normalize)
+        SplitScore.build(trials.values[:, :, at], trials.n_conditions, halves, metric, normalize, equal)
         for at in range(len(named))
     ]
     with single_threaded_blas():

@@ -20,6 +20,7 @@ from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
@@ -164,8 +165,8 @@ def _compare_sessions(
     names = [name for name in a.names if name in b.names]
     fields = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
-        kind = "neurons" if len(shared) < _FEWEST else "conditions"
-        reason = f"only {min(len(shared), len(names))} {kind} are shared, and at least {_FEWEST} are needed"
+        n, kind = (len(shared), "neuron") if len(shared) < _FEWEST else (len(names), "condition")
+        reason = f"only {count(n, kind)} {agree(n, 'is', 'are')} shared, and at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*fields, reason=reason)
     at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])

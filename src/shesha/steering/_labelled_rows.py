@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.nulls.group_halves import draw_group_half
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Seed
 
@@ -110,9 +111,11 @@ class Labelled:
         """Return notes on the limits of p-values."""
         if self.log_count >= log(_SAID):
             return ()
-        count = round(exp(self.log_count))
+        n_ways = round(exp(self.log_count))
+        ways = count(n_ways, "way")
+        are = agree(n_ways, "is", "are")
         return (
-            f"there are only {count} ways to shuffle the labels, so no p-value can be below 1/{count}; use more groups",
+            f"there {are} only {ways} to shuffle the labels, so no p-value can be below 1/{n_ways}; use more groups",
         )
 
 

@@ -22,6 +22,7 @@ from shesha.studies.page import Page, save_page
 from shesha.studies.study_definition import Study
 from shesha.studies.study_rules import lesser_claims, read_published, study_answer
 from shesha.support.atomic_files import write_text
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ def _describe_run(run: StudyRun, rows: str = ROWS) -> Iterator[str]:
     for what, cells in (("raised an error", run.failures), ("could not be reached", run.unreachable)):
         if cells:
             reasons = sorted(set(cells.values()))
-            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+            yield f"{count(len(cells), 'cell')} {what}: " + "; ".join(reasons[:5]) + "."
     here = place()
     yield f"This page: shesha {__version__}, {here}."
     for other, n in sorted(run.places.items()):

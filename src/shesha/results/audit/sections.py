@@ -10,6 +10,7 @@ from shesha.results.audit.doubts_section import doubts
 from shesha.results.audit.headline import headline
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import list_names, tables
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
@@ -63,8 +64,8 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     if finding.reason:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
-        rows = f"{len(finding.left_out):,} rows that have no direction: {list_indices(finding.left_out)}"
-        yield f"scored without the {rows}"
+        rows = f"the {count(len(finding.left_out), 'row')} without a direction: {list_indices(finding.left_out)}"
+        yield f"scored without {rows}"
 
 
 def drift(audit: Audit) -> Section | None:

@@ -10,6 +10,7 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import BesideNull
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,7 +185,7 @@ class CalibratedLayers(BesideNull):
             "`entry_p_values` are for pairs chosen in advance.",
         ]
         if self.n_lost:
-            lines.append(f"{self.n_lost} draws gave no score and count as at least as close.")
+            lines.append(f"{count(self.n_lost, 'draw')} without a score, counted as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than requested.")
         if self.doubts:

@@ -152,6 +152,6 @@ _NOTES = (
     "Areas above chance are counted at 5 % (39 permutations) without correction, so one in twenty is "
     "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and shifts count nearly "
     "the same areas there.",
-    "To compare stabilities of trials, pass `trials_per_half=`, name the null, and give all areas the "
-    "same number of neurons.",
+    "To compare stabilities of trials, keep equal numbers of trials (the default of `trial_split`), name the null, "
+    "and give all areas the same number of neurons.",
 )

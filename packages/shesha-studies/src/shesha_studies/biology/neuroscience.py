@@ -42,11 +42,11 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
     halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each with chance.
     """
     area_trials, nine = one_area(session, area), one_area(session, area, nine=True)
-    line = session_line(area_trials, scores=FOUR, n_permutations=99)
+    line = session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
     drift = {"scores": ("centroid_drift",)}
     free = session_line(area_trials, **drift, n_permutations=500)
     shifted = session_line(area_trials, **drift, n_permutations=99, drift_null="shift")
-    splits = {"scores": ("trial_split",), "n_permutations": 99}
+    splits = {"scores": ("trial_split",), "n_permutations": 99, "trials_per_half": "all"}
     thirds = tertiles(area_trials.X, n_permutations=0)
     outcome = np.asarray(area_trials.outcome)
     half = len(outcome) // 2
@@ -57,7 +57,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
         "rate": line.rate,
         **score_numbers(line, "trial_split", "shesha"),
         **score_numbers(session_line(nine, **splits), "trial_split", "nine"),
-        **score_numbers(session_line(area_trials, **splits, trials_per_half=EACH), "trial_split", "equal"),
+        **score_numbers(session_line(area_trials, **{**splits, "trials_per_half": EACH}), "trial_split", "equal"),
         "few": session_line(area_trials, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
         .scores["trial_split"]
         .value
@@ -80,7 +80,8 @@ def _whitened_split(own: Session) -> float:
     X = np.asarray(own.X)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     shown = np.unique(np.asarray(own.conditions), axis=0, return_inverse=True)[1].ravel()
-    found = trial_split(whitened(X, shown, SHRINKAGE), own.conditions, normalize=False, n_permutations=0)
+    white = whitened(X, shown, SHRINKAGE)
+    found = trial_split(white, own.conditions, trials_per_half="all", normalize=False, n_permutations=0)
     return float(found.observed)
 
 
