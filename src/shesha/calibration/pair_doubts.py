@@ -21,8 +21,8 @@ from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
-_TOLD_BEFORE = ("order", "alternating order", "duplicates")
-"""Dependent rows have separate warnings, which take the design into account."""
+_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
+"""Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
 _OF_ROWS = ("few rows", "rare cluster")
 """Doubts that name rows which change the score."""
 _MOVED = 0.2
@@ -140,5 +140,5 @@ def _worst_bound(subject: Subject) -> float:
 def warn_of_doubts(doubts: Doubts) -> None:
     """Warn of problems that change the meaning of a p-value or a score."""
     for one in doubts:
-        if one.name not in _TOLD_BEFORE:
+        if one.name not in _NO_WARNING:
             warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)

@@ -148,7 +148,8 @@ def init_command(
         if drift_monitor.n_nulls
         else "no re-encodings: a drift above the tolerance raises an alert"
     )
-    typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}")
+    again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
+    typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
 
 @monitor.command("check")

@@ -7,7 +7,7 @@ from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.similarity import paper_claims_of_many as paper_claims_of_many
 from shesha.results.similarity.calibrated import Calibrated
-from shesha.results.similarity.calibrated_layers import CalibratedLayers
+from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
 from shesha.results.similarity.comparison import Comparison, Score
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.pairwise import LayerComparison
@@ -44,15 +44,7 @@ def _layers(result: CalibratedLayers) -> str:
 
 
 def _aggregate(name: str) -> str:
-    return _AGGREGATES.get(name, f"the aggregate '{name}' of the grid")
-
-
-_AGGREGATES = {
-    "max": "the closest pair",
-    "row_max": "the mean of each layer's closest",
-    "top_k": "the mean of the closest pairs",
-    "mean": "the mean of all pairs",
-}
+    return AGGREGATE_NAMES.get(name, f"the aggregate '{name}' of the grid")
 
 
 def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
