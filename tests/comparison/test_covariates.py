@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import CubicSpline
+from scipy.linalg import null_space, polar
 from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
@@ -123,12 +124,15 @@ def test_of_distances_partial_rsa_is_the_rank_partial_correlation(pair):
 
 
 @pytest.mark.parametrize("measure", ["CKA", "RSA(metric=euclidean)"])
-def test_a_draw_takes_the_covariates_out_again(pair, measure):
+def test_a_draw_is_nearest_to_the_permutation_among_residuals(pair, measure):
     X, Y, known = pair
     orders = np.array([np.random.default_rng(k).permutation(N) for k in range(19)])
     if measure == "CKA":
         left = less(Y, known)
-        expected = [measures.cka(less(X, known), less(left[order], known)) for order in orders]
+        directions = null_space(np.column_stack([np.ones(N), less(np.eye(N), known) - np.eye(N)]).T, rcond=1e-9)
+        nearest = [polar(directions.T @ directions[order])[0] for order in orders]
+        moved = [directions @ one @ directions.T @ left for one in nearest]
+        expected = [measures.cka(less(X, known), one) for one in moved]
     else:
         known = Covariates.build(known, N).distances
         a, b, z = (
@@ -359,3 +363,31 @@ def test_residuals_do_not_depend_on_the_scale_of_the_features(rng, scale):
     rows = rng.standard_normal((40, 3))
     known = Covariates.build(rng.standard_normal(40), 40)
     np.testing.assert_allclose(known.residuals(rows * scale) / scale, known.residuals(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_covariates", [1, 2, 14])
+def test_permuted_residuals_keep_their_degrees_of_freedom(rng, n_covariates):
+    """Adjusted twice, they would lose directions, and half of all wide unrelated data would look related."""
+    known = Covariates.build(rng.standard_normal((40, n_covariates)), 40)
+    rows = known.residuals(rng.standard_normal((40, 60)) + 3)
+    moved = known.permute(rows, rng.permutation(40))
+    centred, permuted = rows - rows.mean(axis=0), moved - moved.mean(axis=0)
+    np.testing.assert_allclose(permuted.T @ permuted, centred.T @ centred, atol=1e-11)
+    np.testing.assert_allclose(known.basis.T @ permuted, 0, atol=1e-12)
+    np.testing.assert_allclose(known.permute(rows, np.arange(40)), rows, atol=1e-12)
+
+
+def test_residuals_permuted_within_the_classes_of_a_label_are_moved_as_they_are(rng):
+    known = Covariates.build(LABELS, N)
+    rows = known.residuals(rng.standard_normal((N, 4)))
+    order = np.concatenate([place[rng.permutation(len(place))] for place in np.arange(N).reshape(3, -1)])
+    np.testing.assert_allclose(known.permute(rows, order), rows[order], atol=1e-12)
+
+
+def test_wide_unrelated_rows_are_no_more_similar_than_permuted_ones():
+    found = []
+    for run in range(3):
+        rng = np.random.default_rng([23, run])
+        X, Y, known = (rng.standard_normal((60, d)) for d in (300, 300, 6))
+        found.append(calibrate(X, Y, "CKA", covariates=known, n_permutations=39, seed=0).z)
+    assert abs(np.mean(found)) < 2.5

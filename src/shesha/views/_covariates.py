@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
+from shesha.kernels.standardisation import is_constant
 from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_arguments import STRATUM
@@ -121,6 +122,23 @@ class Covariates:
         lengths, left = np.linalg.norm(centred, axis=0), np.linalg.norm(found, axis=0)
         found[:, left <= _NOTHING * lengths] = 0.0
         return np.asarray((found + mean) * unit)
+
+    def permute(self, residuals: Matrix, order: Index) -> Matrix:
+        """Return residuals in another order, without the covariates and with all their degrees of freedom.
+
+        Adjusted again, permuted rows would lose the directions that went into the space of the covariates, and wide
+        unrelated data would look related. The orthogonal matrix that is nearest to the permutation, among those that
+        keep the space of the residuals, loses none.
+        """
+        unit = length_unit(residuals)
+        rows = residuals / unit
+        mean = rows.mean(axis=0)
+        moved = np.where(is_constant(rows), 0.0, rows - mean)[order]
+        basis, turned = self.basis, self.basis[order]
+        lost = basis.T @ moved
+        left, cosines, right = np.linalg.svd(turned.T @ basis)
+        back = (turned @ left - basis @ (right.T * cosines)) / (1 + cosines)
+        return np.asarray((moved - basis @ lost - back @ (right @ lost) + mean) * unit)
 
     def take(self, rows: Index) -> Covariates:
         """The covariates of some rows."""
