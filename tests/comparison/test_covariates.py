@@ -391,3 +391,13 @@ def test_wide_unrelated_rows_are_no_more_similar_than_permuted_ones():
         X, Y, known = (rng.standard_normal((60, d)) for d in (300, 300, 6))
         found.append(calibrate(X, Y, "CKA", covariates=known, n_permutations=39, seed=0).z)
     assert abs(np.mean(found)) < 2.5
+
+
+def test_a_jump_is_taken_out_where_it_is(rng):
+    number = rng.standard_normal(80)
+    jump = np.sign(number - 0.3)[:, None] * rng.standard_normal(12)
+    known = Covariates.build(number, 80)
+    smooth, both = known.fit(rng.standard_normal((80, 12))), known.fit(jump + 0.5 * rng.standard_normal((80, 12)))
+    assert smooth.n_taken == known.n_taken
+    assert both.n_taken == known.n_taken + 1
+    np.testing.assert_allclose(both.residuals(jump), np.tile(jump.mean(axis=0), (80, 1)), atol=1e-9)
