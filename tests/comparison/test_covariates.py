@@ -401,3 +401,28 @@ def test_a_jump_is_taken_out_where_it_is(rng):
     assert smooth.n_taken == known.n_taken
     assert both.n_taken == known.n_taken + 1
     np.testing.assert_allclose(both.residuals(jump), np.tile(jump.mean(axis=0), (80, 1)), atol=1e-9)
+
+
+def test_a_bump_has_two_jumps(rng):
+    number = rng.standard_normal(60)
+    bump = (np.abs(number) < 0.5)[:, None] * 3 * rng.standard_normal(16)
+    known = Covariates.build(number, 60).fit(bump + rng.standard_normal((60, 16)))
+    assert known.n_taken == Covariates.build(number, 60).n_taken + 2
+    np.testing.assert_allclose(known.residuals(bump), np.tile(bump.mean(axis=0), (60, 1)), atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
+def test_halves_of_noise_are_not_stable_beyond_two_covariates(variant):
+    """Covariates leave both halves the same rows that are shorter than others."""
+    p_values = []
+    for run in range(3):
+        rng = np.random.default_rng([24, run])
+        X, known = rng.standard_normal((40, 100)), rng.standard_normal((40, 2))
+        p_values.append(chance(X, variant=variant, covariates=known, n_permutations=19, n_draws=4, seed=0).p_value)
+    assert max(p_values) > 0.2
+
+
+def test_halves_that_share_more_than_covariates_are_stable(rng):
+    known = rng.standard_normal((40, 2))
+    X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 60)) + rng.standard_normal((40, 60))
+    assert chance(X + known @ rng.standard_normal((2, 60)), covariates=known, n_permutations=19, seed=0).significant

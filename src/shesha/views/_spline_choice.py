@@ -14,7 +14,7 @@ _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5
 """Cross-validation stops where the curve that is left is as large as its error: a test of many rows still sees that."""
 _MOST_FEATURES = 256
-_MOST_JUMPS, _OF_A_JUMP = 3, 3
+_MOST_JUMPS, _OF_A_JUMP = 3, 2
 """Jumps of each number, and the degrees of freedom of one whose place is searched for."""
 
 
@@ -54,41 +54,50 @@ def choose_terms(
 
 
 def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], candidates: Sequence[int]) -> Matrix:
-    """Terms of a number beside fixed ones: jumps first, as long as each is better than any spline."""
+    """Terms of a number beside fixed ones: as many jumps as the side wants that wants most, then spline terms alike."""
     fewest, most = candidates[0], candidates[-1]
     splines = [natural_spline(number, count) for count in candidates]
-    jumps = np.empty((len(number), 0))
-    while True:
+    found = []
+    for n_jumps in range(_MOST_JUMPS + 1):
+        jumps = _jumps(number, fixed, rows, n_jumps)
         given = np.concatenate([fixed, jumps], axis=1)
-        losses = [_losses(rows, np.concatenate([given, spline], axis=1)) for spline in splines]
-        if jumps.shape[1] == _MOST_JUMPS:
-            break
-        jump = _jump(number, rows, np.concatenate([given, splines[0]], axis=1), np.min(losses, axis=0))
-        if jump is None:
-            break
-        jumps = np.concatenate([jumps, jump], axis=1)
-    best = candidates[int(np.argmin(losses, axis=0).max())]
+        losses = [_losses(rows, np.concatenate([given, spline], axis=1), n_jumps) for spline in splines]
+        found.append((jumps, np.array(losses)))
+    jumps, least = found[int(np.argmin([losses.min(axis=0) for _, losses in found], axis=0).max())]
+    best = candidates[int(np.argmin(least, axis=0).max())]
     spline = natural_spline(number, min(most, round(_MORE * best))) if best > fewest else splines[0]
     return np.concatenate([spline, jumps], axis=1)
 
 
-def _jump(number: Vector, rows: Sequence[Matrix], terms: Matrix, losses: Vector) -> Matrix | None:
-    """The jump that takes most off a side, if it leaves a smaller loss than these; one column."""
+def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) -> Matrix:
+    """So many jumps beside a line, each at its best place given the others: a spline would bend where they are."""
+    line = np.concatenate([fixed, number[:, None]], axis=1)
+    jumps = np.empty((len(number), 0))
+    # Found one by one, then each again twice.
+    for step in range(3 * n_jumps):
+        kept = jumps if step < n_jumps else np.delete(jumps, 0, axis=1)
+        jump = _best_jump(number, rows, np.concatenate([line, kept], axis=1))
+        if jump is None:
+            break
+        jumps = np.concatenate([kept, jump[:, None]], axis=1)
+    return jumps
+
+
+def _best_jump(number: Vector, rows: Sequence[Matrix], terms: Matrix) -> Vector | None:
+    """The jump that takes the largest share off what terms leave of a side; none where nothing is left to take."""
     basis = orthonormal_basis(terms)
     order = np.argsort(number, kind="stable")
     ends = np.flatnonzero(np.diff(number[order]) > 0)
-    below = ends + 1.0
-    n, free = len(number), len(number) - 1 - basis.shape[1]
+    n, below = len(number), ends + 1.0
     lengths = below * (n - below) / n - (np.cumsum(basis[order], axis=0)[ends] ** 2).sum(axis=1)
-    usable = lengths > 1e-6 * n
-    best, ratio = None, 1.0
-    for side, loss in zip(rows, losses, strict=True):
+    inverse = np.where(lengths > 1e-6 * n, 1 / np.maximum(lengths, 1e-6 * n), 0.0)
+    best, share = None, 0.0
+    for side in rows:
         left = side - basis @ (basis.T @ side)
-        gains = (np.cumsum(left[order], axis=0)[ends] ** 2).sum(axis=1) / np.where(usable, lengths, np.inf)
-        place = int(np.argmax(gains))
-        reached = (float((left**2).sum()) - gains[place]) / max(free - _OF_A_JUMP, 1) ** 2
-        if reached < ratio * loss:
-            best, ratio = (number > number[order[ends[place]]])[:, None].astype(np.float64), reached / loss
+        gains = (np.cumsum(left[order], axis=0)[ends] ** 2).sum(axis=1) * inverse
+        place, total = int(np.argmax(gains)), float((left**2).sum())
+        if total > 0 and gains[place] > share * total:
+            best, share = (number > number[order[ends[place]]]).astype(np.float64), float(gains[place]) / total
     return best
 
 
@@ -99,8 +108,8 @@ def _sample(side: Matrix) -> Matrix:
     return np.asarray(chosen - chosen.mean(axis=0))
 
 
-def _losses(rows: Sequence[Matrix], terms: Matrix) -> list[float]:
+def _losses(rows: Sequence[Matrix], terms: Matrix, n_jumps: int) -> list[float]:
     """Generalised cross-validation of each side: the squares that are left, over the squared degrees of freedom."""
     basis = orthonormal_basis(terms)
-    free = len(terms) - 1 - basis.shape[1]
+    free = len(terms) - 1 - basis.shape[1] - (_OF_A_JUMP - 1) * n_jumps
     return [float((side**2).sum() - ((basis.T @ side) ** 2).sum()) / max(free, 1) ** 2 for side in rows]
