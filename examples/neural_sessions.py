@@ -43,7 +43,7 @@ def picture(tables: dict[str, SessionTable], path: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
     for ax, (title, table) in zip(axes, tables.items(), strict=False):
         table.plot("trial_split", ax=ax).set_title(title, fontsize="medium", pad=24)
-    drift = tables["all trials"].plot("centroid_drift", ax=axes[2])
+    drift = next(iter(tables.values())).plot("centroid_drift", ax=axes[2])
     drift.set_title("first and second half of the session", fontsize="medium", pad=24)
     drift.set_ylim(0.8, 1.01)
     figure.savefig(path, dpi=110)
@@ -57,9 +57,9 @@ def main() -> None:
     recorded = sessions()
     options = {"by": "region", "n_permutations": 99, "seed": SEED}
     tables = {
-        "all trials": session_table(recorded, **options),
-        "4 trials of each condition in a half": session_table(
-            recorded, scores=("trial_split", "behaviour_coupling"), trials_per_half=4, **options
+        "equal numbers of trials of each condition": session_table(recorded, **options),
+        "all trials": session_table(
+            recorded, scores=("trial_split", "behaviour_coupling"), trials_per_half="all", **options
         ),
     }
     for title, table in tables.items():

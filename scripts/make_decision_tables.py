@@ -147,7 +147,7 @@ def filled(page: str, kind: str, name: str, text: str) -> str:
     gap = "\n" if kind == "table" else ""
     found = re.compile(rf"(<!-- {kind}: {name} -->).*?(<!-- end -->)", re.DOTALL)
     if not found.search(page):
-        raise ValueError(f"{PAGE} must hold a place for {name}, got none")
+        raise ValueError(f"{PAGE} must contain a place for {name}, got none")
     return found.sub(lambda match: f"{match[1]}{gap}{gap}{text}{gap}{gap}{match[2]}", page)
 
 

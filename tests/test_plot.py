@@ -77,7 +77,7 @@ def test_drift_over_checkpoints_and_over_checks(models):
     assert drift.get_ydata()[1] > threshold.get_ydata()[1] > drift.get_ydata()[0]
     with pytest.raises(ValueError, match=r"measure must be one of .*, got 'no'"):
         shesha.plot.drift(monitor.history(), "no")
-    with pytest.raises(ValueError, match="path must hold at least one check, got none"):
+    with pytest.raises(ValueError, match="path must contain at least one check, got none"):
         shesha.plot.drift([])
 
 

@@ -46,23 +46,25 @@ print(f"{len(shown)} trials of {len(values)} conditions, {times.min()} to {times
 print({name: counts.shape[1] for name, counts in areas.items()})
 
 # %%
-# **The usual number** is the split of odd and even trials. It has two chance levels here. One permutes conditions over
-# trials. The other uses circular shifts of the series of conditions, which keep slow changes and all numbers of trials.
+# **The usual number** is the split of odd and even trials, with all trials. It has two chance levels here. One permutes
+# conditions over trials. The other uses circular shifts of the series of conditions, which keep slow changes and all
+# numbers of trials.
 print(f"{'area':<12}{'odd/even':>9}{'shuffled: p':>13}{'shifted: chance':>17}{'p':>7}")
 for name, counts in areas.items():
-    naive = trial_split(counts, shown, null="permute", n_permutations=199)
-    fair = trial_split(counts, shown, n_permutations=199)
+    usual = {"trials_per_half": "all", "n_permutations": 199}
+    naive, fair = trial_split(counts, shown, null="permute", **usual), trial_split(counts, shown, **usual)
     print(f"{name:<12}{fair.observed:>9.2f}{naive.p_value:>13.3f}{fair.null_mean:>17.2f}{fair.p_value:>7.3f}")
 
 # %%
 # **Equal numbers of trials, and no trial with itself.** Rare conditions have noisy means, far from all others in both
-# halves. This alone correlates the distances. Four trials of each condition in a half remove the effect. So does
-# ``shesha.neuro.wuc``, which multiplies no trial with itself.
-equal = {
-    name: trial_split(counts, shown, trials_per_half=4, n_permutations=199, seed=0) for name, counts in areas.items()
-}
+# halves. This alone correlates the distances. The default of ``trial_split`` removes the effect: in each half, it draws
+# as many trials of each condition as the rarest condition has. So does ``shesha.neuro.wuc``, which multiplies no trial
+# with itself.
+equal = {name: trial_split(counts, shown, n_permutations=199, seed=0) for name, counts in areas.items()}
 for name, one in equal.items():
-    print(f"{name:<12} four trials each: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
+    print(f"{name:<12} equal numbers: {one.observed:.2f}, chance {one.null_mean:.2f}, p = {one.p_value:.3f}")
+first = next(iter(equal.values()))
+print(f"{first.n_unused} trials unused; conditions left out: {', '.join(first.dropped) or 'none'}")
 
 # %%
 # **Does the mean response move along the session?** If it does, odd and even trials share the drift, and the first and
@@ -73,7 +75,7 @@ for name, counts in areas.items():
 # %%
 # **The decision.** Conclude "this area has a code for the conditions" if the value with equal numbers of trials is
 # above circular shifts *and* the first and second half agree:
-halves = {"how": "blocks", "n_blocks": 2, "trials_per_half": 4, "n_permutations": 199, "seed": 0}
+halves = {"how": "blocks", "n_blocks": 2, "n_permutations": 199, "seed": 0}
 rows = [trial_split(counts, shown, **halves) for counts in areas.values()]
 for (name, one), apart in zip(equal.items(), rows, strict=True):
     print(f"{name:<12} {'a code' if max(one.p_value, apart.p_value) <= 0.05 else 'no evidence of a code'}")

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from shesha.comparison.layer_grid import compare_layers
     from shesha.comparison.noise_ceiling import noise_ceiling
     from shesha.comparison.pairwise import compare_all
-    from shesha.comparison.several_within_classes import compare_several_within
+    from shesha.comparison.several_models_within_classes import compare_several_within
     from shesha.comparison.unit_matching import match_units
     from shesha.comparison.within_classes import compare_within
     from shesha.doubting.doubts import doubts
-    from shesha.moments.layer_moments import LayerMoments
+    from shesha.moments.layer_pair_sums import LayerMoments
     from shesha.moments.moments import Moments
     from shesha.ranking.rank_models import rank_models
     from shesha.results import (
@@ -112,7 +112,7 @@ __getattr__, __dir__ = lazy_names(
         ),
         "auditing.audit": ("audit",),
         "doubting.doubts": ("doubts",),
-        "moments.layer_moments": ("LayerMoments",),
+        "moments.layer_pair_sums": ("LayerMoments",),
         "moments.moments": ("Moments",),
         "results": (
             "Audit",
@@ -171,7 +171,7 @@ __getattr__, __dir__ = lazy_names(
         "comparison.layer_grid": ("compare_layers",),
         "comparison.pairwise": ("compare_all",),
         "comparison.unit_matching": ("match_units",),
-        "comparison.several_within_classes": ("compare_several_within",),
+        "comparison.several_models_within_classes": ("compare_several_within",),
         "comparison.within_classes": ("compare_within",),
         "ranking.rank_models": ("rank_models",),
     },

@@ -188,11 +188,11 @@ def _level(repeats: int, false_alarm: float | None) -> float:
 
 def _circumstances(repeats: int, tolerance: float, false_alarm: float | None) -> dict[str, str]:
     """Return versions, which a verdict names if they differ, and the options of the call."""
-    found = {}
+    circumstances = {}
     for library in _LIBRARIES:
         try:
-            found[library] = metadata.version(library)
+            circumstances[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
     said = {"repeats": repeats, "tolerance": tolerance, "false_alarm": false_alarm}
-    return found | {"options": ", ".join(f"{name}={value}" for name, value in said.items())}
+    return circumstances | {"options": ", ".join(f"{name}={value}" for name, value in said.items())}

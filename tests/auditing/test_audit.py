@@ -95,7 +95,7 @@ def test_zero_rows_are_left_out_only_where_they_have_no_direction(layers, classe
     alone = estimate(X[rows], classes[rows], "variance_ratio", seed=0, n_bootstrap=10)
     assert found["late"].supervised["variance_ratio"] == alone
     assert found.drift.from_first == (0.0, rdm_drift(X[rows], layers["early"][rows], metric=metric))
-    assert ("scored without the 2 rows that have no direction" in found.full_text()) == (metric == "cosine")
+    assert ("scored without the 2 rows without a direction" in found.full_text()) == (metric == "cosine")
 
 
 def test_constant_rows_are_left_out_under_correlation(layers, quick_audit):
@@ -182,7 +182,7 @@ def test_no_representation_is_lost_to_another_of_the_same_name(layers, quick_aud
 @pytest.mark.parametrize(
     ("data", "options", "error", "message"),
     [
-        ({}, {}, ValueError, "representations must hold at least one matrix, got none"),
+        ({}, {}, ValueError, "representations must contain at least one matrix, got none"),
         ({"a": np.ones(5)}, {}, ValueError, r"a must be 2-D \(n_samples, n_features\), got shape \(5,\)"),
         ({"a": np.array([["b"]])}, {}, TypeError, "a must be a matrix of real numbers, got an array of dtype <U1"),
         (None, {"metric": "manhattan"}, ValueError, "metric must be one of 'cosine', .*, got 'manhattan'"),

@@ -21,10 +21,10 @@ SUPERVISED = tuple(one.name for one in registered_variants().values() if one.aud
         (np.arange(59) % 3, "y must have one label for each of the 60 rows, got 59"),
         (np.arange(61) % 3, "y must have one label for each of the 60 rows, got 61"),
         ((np.arange(60) % 3)[:, None], r"y must be 1-D, one label per row, got shape \(60, 1\)"),
-        (np.zeros(60), "y must hold at least 2 classes, got 1"),
-        (np.arange(60), "y must hold classes, got 60 different labels for 60 rows"),
-        (np.linspace(0, 1, 60), "y must hold classes, got 60 different labels for 60 rows"),
-        (np.arange(60) % 31, "y must hold classes, got 31 different labels for 60 rows"),
+        (np.zeros(60), "y must contain at least 2 classes, got 1"),
+        (np.arange(60), "y must contain classes, got 60 different labels for 60 rows"),
+        (np.linspace(0, 1, 60), "y must contain classes, got 60 different labels for 60 rows"),
+        (np.arange(60) % 31, "y must contain classes, got 31 different labels for 60 rows"),
         (["a", None] * 30, "y must be free of missing labels, got none in rows 1, 3, 5, 7, 9 and 25 more"),
         ([0, 1, np.nan] * 20, "y must be free of NaN, got NaN or infinity in rows 2, 5, 8, 11, 14 and 15 more"),
     ],
@@ -58,9 +58,9 @@ def test_two_classes_have_no_geometry_of_centroids(layers, quick_audit):
     found = quick_audit({"late": layers["late"]}, np.arange(60) % 2)
     refused = found["late"].supervised["label_conditioned_split"]
     assert np.isnan([refused.value, refused.low, refused.high]).all()
-    assert refused.reason == "y must hold at least 3 classes, got 2"
+    assert refused.reason == "y must contain at least 3 classes, got 2"
     told = " ".join(found.full_text().split())
-    assert "late: none for Stability of class centroids: y must hold at least 3 classes, got 2" in told
+    assert "late: none for Stability of class centroids: y must contain at least 3 classes, got 2" in told
     others = {name: score.value for name, score in found["late"].supervised.items() if name != refused.variant}
     assert tuple(others) == SUPERVISED[:4]
     assert np.isfinite(list(others.values())).all()
@@ -74,8 +74,8 @@ def test_a_class_that_is_left_without_rows_is_a_reason(layers, quick_audit):
     assert found.n_used == 30
     assert np.isfinite(found.feature_split.value)
     reasons = {name: score.reason for name, score in found.supervised.items()}
-    assert reasons.pop("label_conditioned_split") == "y must hold at least 3 classes, got 1"
-    assert set(reasons.values()) == {"y must hold at least 2 classes, got 1"}
+    assert reasons.pop("label_conditioned_split") == "y must contain at least 3 classes, got 1"
+    assert set(reasons.values()) == {"y must contain at least 2 classes, got 1"}
 
 
 def test_without_labels_there_are_no_supervised_scores(layers, quick_audit):

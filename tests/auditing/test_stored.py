@@ -310,7 +310,12 @@ def test_all_code_behind_the_numbers_counts():
 
 
 BAD = {
-    "an empty folder": (lambda p: p / "empty", {}, ValueError, "empty must hold files that end in one of .*, got none"),
+    "an empty folder": (
+        lambda p: p / "empty",
+        {},
+        ValueError,
+        "empty must contain files that end in one of .*, got none",
+    ),
     "no such file": (lambda p: p / "none.npy", {}, FileNotFoundError, "path must be an existing file, got .*none"),
     "a file twice": (lambda p: [p / "early.npy"] * 2, {}, ValueError, "FILE must be given once each, got .*early.npy"),
     "a folder as one": (lambda p: {"a": p}, {}, IsADirectoryError, "a must be an array or a file, got the directory"),
@@ -324,11 +329,11 @@ BAD = {
         "scheduler must be an address such as tcp://",
     ),
     "labels of other rows": (lambda p: p, {"y": np.arange(50) % 2}, ValueError, "y must have shape|y must have one"),
-    "row names": (lambda p: p, {"y": np.arange(60)}, ValueError, "y must hold classes, got 60 different labels"),
+    "row names": (lambda p: p, {"y": np.arange(60)}, ValueError, "y must contain classes, got 60 different labels"),
     "blocks of other rows": (lambda p: p, {"blocks": np.arange(50) % 2}, ValueError, "blocks must"),
     "a store in no folder": (lambda p: p, {"store": "/nowhere/a.sqlite"}, FileNotFoundError, "the folder of the store"),
     "a store that is a file": (lambda p: p, {"store": __file__}, ValueError, "store must be a file written by"),
-    "nothing": (lambda p: {}, {"workers": 2}, ValueError, "representations must hold at least one matrix, got none"),
+    "nothing": (lambda p: {}, {"workers": 2}, ValueError, "representations must contain at least one matrix, got none"),
     "names that print alike": (
         lambda p: {1: p / "early.npy", "1": p / "late.npy"},
         {},

@@ -74,7 +74,9 @@ def test_the_command_asks_them(file):
 
 def test_several_representations_have_no_doubts_of_their_own(n_tokens):
     X = rows_of_lengths(n_tokens)
-    with pytest.raises(ValueError, match=r"X must hold one representation, got 2 \(a, b\): pass one of them, or use"):
+    with pytest.raises(
+        ValueError, match=r"X must contain one representation, got 2 \(a, b\): pass one of them, or use"
+    ):
         shesha.doubts({"a": X, "b": X})
 
 

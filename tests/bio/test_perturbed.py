@@ -161,7 +161,7 @@ def test_gaps_in_the_labels_are_left_as_they_are(adata):
     genes.iloc[3] = np.nan
     adata.obs["gene"] = genes
     found = bio.coherence_table(adata, "gene", n_draws=0)
-    assert found.notes[-1] == "1 cells without a label are left out"
+    assert found.notes[-1] == "1 cell without a label is left out"
     assert isinstance(adata.obs["gene"].iloc[3], float)
 
 
@@ -212,8 +212,8 @@ def test_counts_are_warned_about(adata):
         ({"groups": ["d1", "d2"]}, r"groups must be a column of adata.obs or one label per cell, got shape \(2,\)"),
         ({"control": "control"}, r"control must be among NT, .*, rare, got 'control'; did you mean NT\?"),
         ({"groupby": "donor"}, "control must name the label of the control cells, one of"),
-        ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must hold at least one group that can be scored"),
-        ({"min_size": 100}, r"labels must hold at least one group .* got none \(ATF2: 30 rows, fewer than 100"),
+        ({"control": ["NT", "STAT1", "ATF2", "rare"]}, "labels must contain at least one group that can be scored"),
+        ({"min_size": 100}, r"labels must contain at least one group .* got none \(ATF2: 30 rows, fewer than 100"),
         ({"control": "rare"}, "control must have at least 5 rows, got 4"),
         ({"obsm": None, "method": "knn"}, "X must be dense for method='knn', got sparse rows"),
         ({"obsm": None, "method": "whitened"}, "X must be dense for method='whitened', got sparse rows"),

@@ -199,11 +199,11 @@ def test_other_bad_input_is_refused(inputs):
         bio.split_half_reproducibility(adata, control_label="NT")
     with pytest.raises(ValueError, match="control_label must be one of JAK2, STAT1, control, few, got <NA>"):
         bio.split_half_reproducibility(adata, control_label=pd.NA)
-    with pytest.raises(ValueError, match=r"repro_df must hold at least 40 perturbations for 10 bins, got 39"):
+    with pytest.raises(ValueError, match=r"repro_df must contain at least 40 perturbations for 10 bins, got 39"):
         bio.magnitude_matched_comparison(inputs.table(4), n_bins=10)
     with pytest.raises(ValueError, match="df must have the columns Sp, size, got none called 'size'"):
         bio.discordance(inputs.table(4), magnitude_col="size")
-    with pytest.raises(ValueError, match="df must hold at least 10 perturbations with both values, got 5"):
+    with pytest.raises(ValueError, match="df must contain at least 10 perturbations with both values, got 5"):
         bio.discordance(inputs.table(4).tail(5))
     with pytest.raises(TypeError, match="df must be a DataFrame, got dict"):
         bio.discordance({})

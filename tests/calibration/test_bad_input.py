@@ -274,9 +274,9 @@ def test_layers_without_a_score_are_refused(pair):
 
 @pytest.mark.parametrize("none", [[], {}, ()])
 def test_models_without_layers_are_refused(pair, none):
-    with pytest.raises(ValueError, match="layers_a must hold at least one layer, got none"):
+    with pytest.raises(ValueError, match="layers_a must contain at least one layer, got none"):
         calibrate_layers(none, [pair[1]], n_permutations=K)
-    with pytest.raises(ValueError, match="layers_b must hold at least one layer, got none"):
+    with pytest.raises(ValueError, match="layers_b must contain at least one layer, got none"):
         calibrate_layers([pair[0]], none, n_permutations=K)
 
 

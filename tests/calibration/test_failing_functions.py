@@ -74,11 +74,11 @@ def test_nan_in_draws_counts_as_extreme_and_is_reported(either, scripted, n_lost
 
 
 def test_draws_without_a_score_are_told(scalar, scripted):
-    assert "2 draws gave no score and count as at least as close" in str(scalar(scripted([0.9] * 18 + [np.nan] * 2)))
+    assert "2 draws without a score, counted as at least as close" in str(scalar(scripted([0.9] * 18 + [np.nan] * 2)))
 
 
 def test_draws_without_a_score_of_layers_are_told(layered, scripted):
-    assert "2 draws gave no score" in str(layered(scripted([0.9] * 18 + [np.nan] * 2)))
+    assert "2 draws without a score" in str(layered(scripted([0.9] * 18 + [np.nan] * 2)))
 
 
 def test_nan_in_draws_counts_as_extreme_for_each_pair_of_layers(layered, scripted):

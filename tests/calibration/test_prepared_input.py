@@ -39,7 +39,7 @@ def test_a_table_or_a_single_thing_is_no_sequence_of_layers(wrong):
 
 
 def test_at_least_one_layer_is_needed():
-    with pytest.raises(ValueError, match="layers_b must hold at least one layer, got none"):
+    with pytest.raises(ValueError, match="layers_b must contain at least one layer, got none"):
         check_layers([], "layers_b")
 
 

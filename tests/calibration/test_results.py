@@ -187,14 +187,32 @@ def test_layers_say_what_they_rest_on(grid, pair):
     assert grid.significant
 
 
-def test_layers_print_direction_chance_and_the_closest_pair(grid):
+def test_layers_print_the_answer_its_chance_level_and_the_grid(grid):
     text = str(grid)
-    assert f"CKA (higher is closer), max over 2 x 2 layers: {grid.observed:.4g}, above chance" in text
-    assert f"  calibrated {grid.score:.4g}, p = 0.025 (39 permutations, all rows)" in text
-    assert f"  chance {grid.null_mean:.4g} +- {grid.null_sd:.2g}, threshold {grid.threshold:.4g} at 0.05" in text
-    assert "  closest pair: late and wide" in text
-    assert "are valid only for a pair chosen in advance" in text
+    assert text.startswith(
+        f"The closest layers are late and wide: CKA {grid.observed:.3g}, above chance (p = 0.025 for the closest of 4 "
+        f"pairs).\nRandomly matched rows give {grid.null_mean:.3g} +- {grid.null_sd:.2g}; at most 5% are closer than "
+        f"{grid.threshold:.3g}; calibrated {grid.score:.3g}.\n"
+    )
+    assert "39 permutations of all rows" in text
+    assert "are for pairs chosen in advance" in text
     assert grid.matrix().to_string(float_format="%.3g") in text
+
+
+def test_layers_count_and_frame_the_pairs_above_chance(grid):
+    p = np.sort(np.ravel(grid.entry_p_values))
+    # Benjamini and Hochberg: the largest k with the k-th smallest p at most k alpha / m.
+    n = max((k for k in range(1, 5) if p[k - 1] <= 0.05 * k / 4 + 1e-12), default=0)
+    assert f"{n} of 4 pairs." in str(grid)
+    assert len(grid.framed_cells) == (n if 0 < n < 4 else 1)
+    few = replace(grid, entry_p_values=((0.5, 0.5), (0.5, 0.05)))
+    assert "0 of 4 pairs." in str(few)
+    assert few.framed_cells == ((1, 1),)
+
+
+def test_another_aggregate_is_named(grid):
+    assert str(replace(grid, aggregate="row_max")).startswith("CKA, the mean of each layer's closest: ")
+    assert str(replace(grid, aggregate="median")).startswith("CKA, median: ")
 
 
 def test_layers_are_tables(grid):
@@ -271,9 +289,3 @@ def test_pairs_may_have_their_own_rows(pair):
     found = calibrate_many({"all": pair, "half": [X[:20], Y[:20]]}, "RSA", n_permutations=K, seed=0, method="pearson")
     assert [one.n_rows for one in found.results] == [40, 20]
     assert {one.options["method"] for one in found.results} == {"pearson"}
-
-
-def test_each_pair_has_its_own_permutations(pair):
-    found = calibrate_many({"a": pair, "b": pair}, n_permutations=K, seed=0)
-    assert found["a"].observed == found["b"].observed
-    assert found["a"].null != found["b"].null

@@ -82,6 +82,23 @@ def test_a_seed_repeats_a_measure_that_draws(rng):
     assert first == again
 
 
+@pytest.mark.parametrize("measure", ["CKA", "RSA", "mutual kNN", "RTD"])
+def test_one_seed_gives_a_pair_one_result_alone_or_among_others(pair, rng, measure):
+    X, Y = pair
+    pairs = {"first": (X, Y), "fewer rows": (X[:25], Y[:25]), "others": (X, rng.standard_normal((40, 3)))}
+    options = {"n_permutations": 19, "seed": 4} | ({"n_subsets": 1, "subset_size": 12} if measure == "RTD" else {})
+    found = calibrate_many(pairs, measure, **options)
+    for name, own in pairs.items():
+        assert found[name] == calibrate(*own, measure, **options)
+
+
+def test_a_generator_gives_many_pairs_what_it_gives_one_after_another(pair):
+    rng, again = np.random.default_rng(3), np.random.default_rng(3)
+    found = calibrate_many({"a": pair, "b": pair}, n_permutations=K, seed=rng)
+    assert [found["a"], found["b"]] == [calibrate(*pair, n_permutations=K, seed=again) for _ in range(2)]
+    assert found["a"].null != found["b"].null
+
+
 def test_many_pairs_repeat_a_measure_that_draws(rng):
     pairs = dict.fromkeys("ab", tuple(rng.standard_normal((2, 60, 4))))
     options = {"n_subsets": 1, "subset_size": 12, "n_permutations": 19, "seed": 0}

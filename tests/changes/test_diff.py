@@ -154,7 +154,7 @@ def test_it_becomes_a_table_a_picture_a_page_and_json(tmp_path, layers, rng):
         ),
         (lambda X: {"embeddings": X[:50]}, r"after\['embeddings'\] must be the 120 rows of before.* got 50 rows"),
         (lambda X: {"embeddings": X[:, 0]}, "2-D"),
-        (lambda X: {}, "after must hold at least one layer, got none"),
+        (lambda X: {}, "after must contain at least one layer, got none"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(layers, change, message):

@@ -17,7 +17,6 @@ DRAWN = {
     "heat_map": lambda ax: charts.heat_map(np.eye(2), "ab", "cd", ax=ax),
     "null_distribution": lambda ax: charts.null_distribution([0.1, 0.2], 0.5, 0.3, ax=ax),
     "intervals": lambda ax: charts.intervals(["a"], {"s": charts.Series([0.5], [0.4], [0.6])}, ax=ax),
-    "agreement": lambda ax: charts.agreement(np.array([0.1, 0.2]), np.array([0.2, 0.2]), ["a", "b"], ax=ax),
 }
 
 
@@ -112,14 +111,3 @@ def test_boxes_come_from_top_to_bottom_in_their_colours():
     charts.legend_of_colours(ax.figure, {"red": "#ff0000", "blue": "#0000ff"})
     (legend,) = ax.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["red", "blue"]
-
-
-def test_agreement_keeps_each_point_in_the_colour_of_its_group():
-    x, y, groups = np.array([0.1, 0.9, 0.5]), np.array([0.8, 0.2, 0.5]), ["late", "early", "late"]
-    ax = charts.agreement(x, y, groups, labels=("published", "own"))
-    points = ax.collections[0]
-    assert points.get_offsets().tolist() == [[0.9, 0.2], [0.5, 0.5], [0.1, 0.8]]
-    found = [matplotlib.colors.to_hex(colour) for colour in points.get_facecolor()]
-    assert found == [charts.PALETTE[1], charts.PALETTE[0], charts.PALETTE[0]]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["late", "early"]
-    assert ax.get_xlim() == ax.get_ylim()

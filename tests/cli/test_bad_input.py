@@ -45,7 +45,7 @@ CASES = {
         rf"FILE must end in one of {ENDINGS}, got 'model.pkl'; to convert it:\n    import numpy.*\n    numpy\.save\(",
     ),
     "text": (["text.npy"], r"text.npy must be a complete .npy file, got .*it is damaged or of another kind"),
-    "a vector": (["flat.npy"], r"must hold numbers as a 2-D array .* got flat \(is 1-D, \(60,\), like labels\)"),
+    "a vector": (["flat.npy"], r"must contain numbers as a 2-D array .* got flat \(is 1-D, \(60,\), like labels\)"),
     "a bad confidence": (["good.npy", "--confidence", "95"], r"confidence must be in \(0, 1\), got 95.0"),
     "an unknown metric": (
         ["good.npy", "--metric", "manhattan"],
@@ -57,7 +57,7 @@ CASES = {
     ),
     "labels that name rows": (
         ["good.npy", "--labels", "unique.npy"],
-        "--labels must hold classes, got 60 different labels for 60 rows",
+        "--labels must contain classes, got 60 different labels for 60 rows",
     ),
     "a missing label column": (
         ["rows.csv", "--labels", "nothing"],
@@ -124,7 +124,7 @@ def test_more_arrays_than_anybody_means_are_refused_at_once(invoke_main, tmp_pat
     np.savez(tmp_path / "many.npz", **{f"a{at}": np.ones((4, 3)) for at in range(1_001)})
     ended = invoke_main("audit", tmp_path / "many.npz")
     assert ended.status == 2
-    assert "FILE must hold at most 1,000 arrays, got 1,001: choose some with --key" in ended.err
+    assert "FILE must contain at most 1,000 arrays, got 1,001: choose some with --key" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_a_warning_is_one_line_without_its_place_in_the_code(process, folder, mo
 
 BAD = {
     "other rows": (["X.npy", "short.npy"], r"must have the same rows, got different numbers: X \(40\), short \(30\)"),
-    "one array": (["X.npy"], "FILE must hold at least two representations in total, got X"),
+    "one array": (["X.npy"], "FILE must contain at least two representations in total, got X"),
     "one file twice": (["X.npy", "X.npy"], "FILE must be given once each, got .*X.npy repeatedly"),
     "a missing file": (["X.npy", "nowhere.npy"], "FILE must be an existing file, got .*nowhere.npy"),
     "an unknown measure": (
@@ -328,7 +328,7 @@ def test_what_is_left_out_is_a_line_each(process, folder):
 
 
 BAD_STORED = {
-    "an empty directory": (["empty"], "empty must hold files that end in one of .npy, .*, got none"),
+    "an empty directory": (["empty"], "empty must contain files that end in one of .npy, .*, got none"),
     "no store": (["X.npy", "Y.npy", "--store", "X.npy"], "store must be a file written by `shesha compare --store`"),
     "a folder as store": (["X.npy", "Y.npy", "--store", "empty"], "store must be a file, got the folder empty"),
     "no folder of the store": (["X.npy", "Y.npy", "--store", "none/a.sqlite"], "the folder of the store must exist"),

@@ -37,7 +37,10 @@ def init(files, invoke, *more):
 
 def test_the_statuses_are_unchanged_drift_and_could_not_tell(files, invoke, invoke_main):
     made = init(files, invoke)
-    assert (made.status, made.out) == (0, f"{files / 'm'}: 60 canary rows, 99 re-encodings\n")
+    assert (made.status, made.out) == (
+        0,
+        f"{files / 'm'}: 60 canary rows, 99 re-encodings\nNext: shesha monitor check {files / 'm'} FILE\n",
+    )
     for name, status, said in (("same", 0, "ok: "), ("other", 1, "alert: "), ("broken", 2, "not estimable: ")):
         ended = invoke("monitor", "check", files / "m", files / f"{name}.npy")
         assert (ended.status, ended.out.startswith(said)) == (status, True), ended
@@ -111,7 +114,7 @@ def test_a_stream_of_new_inputs(files, invoke, invoke_main, X):
     assert (first.status, first.out.startswith("alert: evidence of change")) == (1, True)
     assert "update" in invoke("monitor", "history", files / "m").out
     assert invoke("monitor", "update", files / "m", files / "broken.npy").status == 2
-    assert "BATCH must hold new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
+    assert "BATCH must contain new inputs" in invoke_main("monitor", "update", files / "m", files / "ref.npy").err
 
 
 def test_tables_with_names_and_labels(files, invoke, X, kinds):
@@ -119,7 +122,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
     table.assign(kind=kinds).to_csv(files / "ref.csv")
     table.iloc[::-1].to_csv(files / "now.csv")
     made = invoke("monitor", "init", files / "ref.csv", "--labels", "kind", "--out", files / "m")
-    assert made.out.endswith("60 canary rows, no re-encodings: a drift above the tolerance raises an alert\n"), made
+    assert "60 canary rows, no re-encodings: a drift above the tolerance raises an alert\n" in made.out
     with pytest.warns(UserWarning, match="a different order"):
         ended = invoke("monitor", "check", files / "m", files / "now.csv")
     assert ended.status == 0
@@ -128,7 +131,7 @@ def test_tables_with_names_and_labels(files, invoke, X, kinds):
 
 def test_bad_requests_are_refused(files, invoke, invoke_main):
     init(files, invoke)
-    assert "DIR must hold no monitor yet" in init(files, invoke_main).err
+    assert "DIR must not contain a monitor yet" in init(files, invoke_main).err
     assert "pass --overwrite for a new reference" in init(files, invoke_main).err
     assert (
         "--false-alarm must be at least 0.01 with 99 nulls, got 0.001"
@@ -140,7 +143,7 @@ def test_bad_requests_are_refused(files, invoke, invoke_main):
     assert "no such directory" in invoke_main("monitor", "check", files / "none", files / "ref.npy").err
     np.savez(files / "two.npz", a=np.eye(60), b=np.eye(60))
     said = invoke_main("monitor", "check", files / "m", files / "two.npz").err
-    assert "FILE must hold one matrix, got a, b in" in said
+    assert "FILE must contain one matrix, got a, b in" in said
     assert invoke("monitor", "check", files / "m", files / "two.npz", "--key", "a").status in (1, 2)
 
 

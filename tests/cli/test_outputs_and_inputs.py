@@ -134,7 +134,7 @@ def test_what_a_command_wrote_can_be_cited(invoke, invoke_main, folder):
     invoke("compare", "layers.npz", "--measures", "CKA,RSA", "--json", "found.json")
     assert invoke("cite", "found.json").out == invoke("cite", "CKA", "RSA").out
     (folder / "other.json").write_text('{"a": 1}')
-    assert "FILE must hold a result of shesha" in invoke_main("cite", "other.json").err
+    assert "FILE must contain a result of shesha" in invoke_main("cite", "other.json").err
     (folder / "deep.json").write_text("[" * 200_000)
-    assert "FILE must hold a result as JSON, got deep.json" in invoke_main("cite", "deep.json").err
+    assert "FILE must contain a result as JSON, got deep.json" in invoke_main("cite", "deep.json").err
     assert "No such file" in invoke_main("cite", "missing.json").err

@@ -13,14 +13,14 @@ from shesha.cli._option_names import _OPTIONS, name_options
 CASES = {
     "y must have one label for each of the 60 rows": "--labels must have one label for each of the 60 rows",
     "n_permutations must be at least 19": "--permutations must be at least 19",
-    "late: none for Stability: y must hold classes": "late: none for Stability: --labels must hold classes",
+    "late: none for Stability: y must contain classes": "late: none for Stability: --labels must contain classes",
     "for a series pass shift=True (and its sessions as blocks), for batches blocks=, for trials groups=;": (
         "for a series pass --shift (and its sessions as blocks), for batches --blocks, for trials --groups;"
     ),
     "read as 3 layers (layer_axis=1: 60 layers)": "read as 3 layers (--layer-axis 1: 60 layers)",
     "pass layer_axis=1 (--layer-axis 1), or layer_axis=None: one": "pass --layer-axis 1, or --layer-axis none: one",
     "the memory must fit": "the memory must fit",
-    "a.y must hold numbers": "a.y must hold numbers",
+    "a.y must contain numbers": "a.y must contain numbers",
     "any metric must do": "any metric must do",
     "kNN(k=3,k=4) has shift=2": "kNN(k=3,k=4) has --shift 2",
 }

@@ -390,11 +390,11 @@ def test_small_groups_are_listed_and_lonely_rows_are_told():
     ("change", "message"),
     [
         ({"control": "nobody"}, "control must be one of the labels"),
-        ({"labels": ["control"] * 170}, "labels must hold at least 2 classes"),
+        ({"labels": ["control"] * 170}, "labels must contain at least 2 classes"),
         ({"labels": [None] * 10 + ["control"] * 160}, "labels must be free of missing labels"),
         ({"method": "other"}, "method must be one of"),
         ({"null": "other"}, "null must be one of"),
-        ({"min_size": 100}, "labels must hold at least one group that can be scored"),
+        ({"min_size": 100}, "labels must contain at least one group that can be scored"),
         ({"method": "knn", "null": "pooled"}, "null must be 'controls' for method='knn'"),
         ({"method": "whitened", "shrinkage": 2.0}, "shrinkage must be at most 1"),
         ({"control": ["g0"], "labels": ["g0"] * 3 + ["g1"] * 167}, "control must have at least 5 rows"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from shesha.coherence import control_pool, expected_mean_cosine, expected_pairwise_cosine
+from shesha.coherence import control_pool, expected_mean_cosine
 from shesha.coherence import nearest_controls as nearest
 from shesha.coherence.control_pool import Pool, pool
 from shesha.coherence.nearest_controls import nearest_control_shifts, nearest_controls
@@ -133,8 +133,5 @@ def test_one_shift_is_its_own_mean(d):
     assert expected_mean_cosine(1, d, 5) == pytest.approx(1)
 
 
-def test_without_an_error_of_the_reference_two_shifts_are_unrelated():
-    assert expected_pairwise_cosine(7) == 0
-    # One control: both shifts share half of their variance with it.
-    assert expected_pairwise_cosine(100_000, 1) == pytest.approx(0.5, abs=1e-4)
+def test_two_shifts_share_half_of_their_variance_with_the_mean_of_four():
     assert expected_mean_cosine(4, 100_000) == pytest.approx(0.5, abs=1e-4)

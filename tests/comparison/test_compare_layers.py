@@ -135,8 +135,8 @@ def test_same_bits_for_one_thread_and_two(layers, other, with_threads):
 
 
 UNUSABLE = [
-    (lambda X: ([], [X]), {}, ValueError, "layers_a must hold at least one layer, got none"),
-    (lambda X: ({"a": X}, {}), {}, ValueError, "layers_b must hold at least one layer, got none"),
+    (lambda X: ([], [X]), {}, ValueError, "layers_a must contain at least one layer, got none"),
+    (lambda X: ({"a": X}, {}), {}, ValueError, "layers_b must contain at least one layer, got none"),
     (lambda X: (X, [X]), {}, ValueError, r"0.* must be 2-D \(n_samples, n_features\), got shape \(11,\)"),
     (lambda X: ({"a": X}, {"b": X * np.nan}), {}, ValueError, r"b.* must be finite, got NaN or infinity in rows"),
     (lambda X: ([X], [X[:20]]), {}, ValueError, "representations must have the same rows, got different numbers"),

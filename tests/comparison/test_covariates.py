@@ -346,7 +346,7 @@ def test_a_mapping_is_a_table_of_named_covariates(rng):
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({}, "covariates must hold at least one covariate, got an empty mapping"),
+        ({}, "covariates must contain at least one covariate, got an empty mapping"),
         ({"depth": np.ones((20, 2))}, r"covariates\['depth'\] must be of shape \(n,\), got shape \(20, 2\)"),
         ({"depth": np.ones(3)}, r"covariates\['depth'\] must have one value for each of the 20 rows, got 3"),
         ({"depth": "column"}, r"covariates\['depth'\] must be of shape \(n,\), got shape \(\)"),

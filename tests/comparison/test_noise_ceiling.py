@@ -191,7 +191,7 @@ def test_a_measure_without_a_ceiling_keeps_its_value(monkeypatch):
 BAD = {
     "no pair": (REPEATS, TypeError, "repeats must be a pair: those of the first and of the second .*, got a ndarray"),
     "none": ((None, None), TypeError, "repeats must be a pair.*got 2 entries"),
-    "one": ((REPEATS[:1], None), ValueError, "repeats of X must hold at least 2 repeats, got 1"),
+    "one": ((REPEATS[:1], None), ValueError, "repeats of X must contain at least 2 repeats, got 1"),
     "rows": ((REPEATS[:, 1:], None), ValueError, r"repeats of X\[0\] must have 20 rows, got 19"),
     "second": ((None, [Y, Y[:7]]), ValueError, r"repeats of Y\[1\] must have 20 rows, got 7"),
     "kind": ((None, "many"), TypeError, "repeats of Y must be an array of shape .*, got a str"),
@@ -211,5 +211,5 @@ def test_a_ceiling_prints_and_becomes_plain_values():
     found = noise_ceiling(REPEATS, "CKA")
     assert str(found).startswith(f"CKA: noise ceiling {found.lower:.4g} to {found.upper:.4g}, reliability")
     assert NoiseCeiling.from_dict(json.loads(json.dumps(found.to_dict()))) == found
-    with pytest.raises(ValueError, match="repeats must hold at least 2 repeats, got 1"):
+    with pytest.raises(ValueError, match="repeats must contain at least 2 repeats, got 1"):
         noise_ceiling(REPEATS[:1])

@@ -61,7 +61,7 @@ def test_it_is_saved_and_read(found, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"others": {}}, "others must hold at least one representation, got none"),
+        ({"others": {}}, "others must contain at least one representation, got none"),
         ({"name": "kept"}, "name must differ from the names of others, got 'kept'"),
     ],
 )

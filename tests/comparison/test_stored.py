@@ -313,7 +313,7 @@ BAD = {
         lambda p: p / "empty",
         {},
         ValueError,
-        r"empty must hold files that end in one of .*, got none",
+        r"empty must contain files that end in one of .*, got none",
     ),
     "one file": (lambda p: p / "early.npy", {}, ValueError, "representations must be at least two, got early$"),
     "a file twice": (lambda p: [p / "early.npy"] * 2, {}, ValueError, "FILE must be given once each, got .*early.npy"),

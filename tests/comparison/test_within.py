@@ -125,7 +125,10 @@ def test_distances_are_refused(cells):
     [
         (lambda X, Y, t: compare_within(X, Y, t[:-1]), r"labels must have one label for each of the 126 rows, got"),
         (lambda X, Y, t: compare_within(X, Y[:-1], t), r"Y must have as many rows as X \(126\), got 125"),
-        (lambda X, Y, t: compare_within(X, Y, t, min_rows=50), r"labels must hold a class of at least 50 rows .*B: 45"),
+        (
+            lambda X, Y, t: compare_within(X, Y, t, min_rows=50),
+            r"labels must contain a class of at least 50 rows .*B: 45",
+        ),
         (
             lambda X, Y, t: compare_within(X, Y, t, names=("a", "a")),
             r"names must be two different names, got \('a', 'a'\)",

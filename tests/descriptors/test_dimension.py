@@ -90,7 +90,7 @@ def test_rows_that_repeat_count_once():
     alone, twice = dimension_over_scale(X), dimension_over_scale(np.repeat(X, 2, axis=0))
     assert twice.dimensions == pytest.approx(alone.dimensions)
     assert (twice.n_samples, twice.n_repeated) == (90, 90)
-    assert "90 rows (90 rows that repeat another left out)" in str(twice)
+    assert "90 rows (90 repeated rows left out)" in str(twice)
 
 
 def test_rotated_repeats_are_repeats():

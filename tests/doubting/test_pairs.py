@@ -179,3 +179,28 @@ def test_very_far_rows_leave_the_precise_value_of_the_others():
     doubt = shesha.compare(X, Y, "CKA").doubts["few rows"]
     assert {3, 9, 21} <= set(doubt.rows)
     assert "CKA is 1.00" in doubt.text
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda X: X.copy(), "the same values"),
+        (lambda X: X.astype(np.float32), "rotated, shifted or rescaled"),
+        (lambda X: 3 * X + 5, "rotated, shifted or rescaled"),
+        (lambda X: X @ np.linalg.qr(np.random.default_rng(2).standard_normal((10, 10)))[0], "rotated"),
+        (lambda X: np.hstack([X, np.zeros((len(X), 3))]), "rotated, shifted or rescaled"),
+    ],
+)
+def test_a_copy_raises_a_doubt_without_a_warning(change, text):
+    X = np.random.default_rng(1).standard_normal((80, 10))
+    doubt = shesha.calibrate(X, change(X), "CKA", seed=0).doubts["copies"]
+    assert text in doubt.text
+    assert "copies" in shesha.compare(X, change(X), ["CKA"]).doubts
+
+
+def test_nearly_equal_data_are_no_copies():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 10))
+    for Y in (X + 1e-4 * rng.standard_normal(X.shape), X[:, ::-1] * np.linspace(1, 1.01, 10), np.tanh(X)):
+        assert "copies" not in shesha.calibrate(X, Y, "CKA", seed=0).doubts
+    assert "copies" not in shesha.calibrate(X[:, :1], rng.standard_normal((80, 1)), "CKA", seed=0).doubts

@@ -148,7 +148,7 @@ def test_a_canary_encodes_the_same_rows_of_whatever_state(monkeypatch):
     watched = callbacks.canary(iter(["a", "b"]), "tokenizer", pool="cls")
     assert watched(Net()).tolist() == watched(Net()).tolist() == [1, 1]
     assert asked == [(["a", "b"], "all", {"reader": "tokenizer", "pool": "cls"})] * 2
-    with pytest.raises(ValueError, match="data must hold at least one text or image, got none"):
+    with pytest.raises(ValueError, match="data must contain at least one text or image, got none"):
         callbacks.canary([], None)
 
 

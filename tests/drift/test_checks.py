@@ -212,7 +212,7 @@ def test_circumstances_that_differ_are_told(canaries):
         ({"false_alarm": 0.1, "run_length": 10}, "false_alarm and run_length must not both be given, got both"),
         ({"run_length": 100}, "run_length must be used with at least 19 nulls, got none"),
         ({"nulls": np.ones((48, 12))}, r"nulls must be re-encodings \(K, n_rows, n_features\), got shape"),
-        ({"nulls": []}, "nulls must hold at least one re-encoding"),
+        ({"nulls": []}, "nulls must contain at least one re-encoding"),
         ({"nulls": [np.ones((47, 12))]}, r"nulls\[0\] must be the 48 rows of the reference encoded again, got 47"),
         ({"nulls": [np.full((48, 12), np.nan)]}, r"nulls\[0\] must be finite, got NaN"),
         ({"nulls": [np.ones((48, 12))] * 99}, "nulls must give values of RDM drift, got none from 99"),

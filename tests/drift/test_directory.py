@@ -117,7 +117,7 @@ def test_history_goes_on_over_processes(folder, canaries, rng):
 def test_a_new_reference_starts_evidence_anew_and_keeps_the_history(folder, canaries, again):
     DriftMonitor.load(folder).check(canaries)
     other = DriftMonitor(again(1.0))
-    with pytest.raises(FileExistsError, match=r"folder must hold no monitor yet, got .*overwrite=True"):
+    with pytest.raises(FileExistsError, match=r"folder must not contain a monitor yet, got .*overwrite=True"):
         other.save(folder)
     other.save(folder, overwrite=True)
     back = DriftMonitor.load(folder)
@@ -143,7 +143,7 @@ def test_what_is_no_monitor_is_refused(folder, tmp_path):
     about.write_text(good)
     (file,) = folder.glob("arrays-*.npz")
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"folder must hold a complete monitor, .* is missing or damaged"):
+    with pytest.raises(ValueError, match=r"folder must contain a complete monitor, .* is missing or damaged"):
         DriftMonitor.load(folder)
     about.write_text(json.dumps(json.loads(good) | {"arrays": "../../secret.npz"}))
     with pytest.raises(ValueError, match=r"secret.npz is missing or damaged"):
@@ -249,7 +249,7 @@ def test_killing_the_process_leaves_a_whole_history(folder, canaries, tmp_path):
 def test_a_monitor_of_which_a_value_is_odd_is_refused_when_it_is_loaded(folder, changes, message):
     about = folder / "monitor.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | changes))
-    with pytest.raises(ValueError, match=rf"monitor.json must hold a whole monitor, got .*{message}"):
+    with pytest.raises(ValueError, match=rf"monitor.json must contain a whole monitor, got .*{message}"):
         DriftMonitor.load(folder)
 
 
@@ -261,7 +261,7 @@ def test_arrays_of_which_a_value_is_odd_are_refused(tmp_path, canaries, again):
     for name, odd in (("codes", arrays["codes"] + 1), ("rows", arrays["rows"][:-1]), ("null_rows", None)):
         kept = {key: value for key, value in (arrays | {name: odd}).items() if value is not None}
         np.savez(tmp_path / "odd.npz", **kept)
-        with pytest.raises(ValueError, match=r"odd.npz must hold a whole monitor, got"):
+        with pytest.raises(ValueError, match=r"odd.npz must contain a whole monitor, got"):
             DriftMonitor.load(tmp_path / "odd.npz")
 
 

@@ -55,6 +55,11 @@ def test_query_strings_and_head():
         assert ask(server, "/none", "HEAD").status == 404
 
 
+def test_an_ipv4_address_in_ipv6_form_is_loopback():
+    assert http_server.is_loopback("::ffff:127.0.0.1")
+    assert not http_server.is_loopback("::ffff:192.0.2.1")
+
+
 def test_other_names_of_this_machine_are_refused_on_loopback_only():
     with running() as server:
         port = server.server_address[1]
@@ -127,3 +132,14 @@ def test_ipv6():
             assert ask(server).read() == b"page"
     except OSError:
         pytest.skip("this machine has no IPv6")
+
+
+def test_two_hundred_clients_are_accepted_at_once(monkeypatch):
+    monkeypatch.setattr(http_server, "SECONDS", 30.0)
+    with running() as server:
+        start = time.monotonic()
+        clients = [socket.create_connection(server.server_address[:2], timeout=10) for _ in range(200)]
+        # A full queue makes each client wait for whole seconds: half a minute for all.
+        assert time.monotonic() - start < 15
+        for client in clients:
+            client.close()

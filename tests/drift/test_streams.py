@@ -167,7 +167,7 @@ def test_what_is_no_stream_of_new_inputs_is_refused(rng):
     monitor = DriftMonitor(X)
     with pytest.raises(ValueError, match="batch must have at least 1 rows, got 0"):
         monitor.update(X[:0])
-    with pytest.raises(ValueError, match=r"batch must hold new inputs, got the rows of the reference; .* use check"):
+    with pytest.raises(ValueError, match=r"batch must contain new inputs, got the rows of the reference; .* use check"):
         monitor.update(X)
     with pytest.raises(ValueError, match=r"batch must have the 6 features of the reference, got 5; .* use check"):
         monitor.update(X[:, :5])

@@ -266,8 +266,8 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
         (".", TEXTS, ValueError, r"model must be a folder with a config\.json or one GGUF file, got \."),
         (3, TEXTS, TypeError, "model must be a name, a path or a torch module, got int"),
         (torch.nn.Linear(2, 2), TEXTS, ValueError, "reader must be given for texts with a model of no known source"),
-        ("x", [], ValueError, r"data must hold at least one text or image, got \[\]"),
-        ("x", "text", ValueError, "data must hold at least one text or image, got 'text'"),
+        ("x", [], ValueError, r"data must contain at least one text or image, got \[\]"),
+        ("x", "text", ValueError, "data must contain at least one text or image, got 'text'"),
     ],
 )
 def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, error, message):
@@ -278,11 +278,11 @@ def test_what_cannot_be_encoded_is_refused(tmp_path, monkeypatch, model, data, e
 
 def test_texts_must_be_texts(bert, tokenizer):
     for given, told in ((None, "none"), (np.nan, "none"), (pd.NA, "none"), (2.5, "float"), (["b", "c"], "list")):
-        with pytest.raises(TypeError, match=f"data must hold texts only, got {told} in row 1"):
+        with pytest.raises(TypeError, match=f"data must contain texts only, got {told} in row 1"):
             encode(bert(), ["a", given], reader=tokenizer)
     # What pandas has for None is NaN since 3.0, and was None.
     for kind in (None, object, "string"):
-        with pytest.raises(TypeError, match="data must hold texts only, got none in row 0"):
+        with pytest.raises(TypeError, match="data must contain texts only, got none in row 0"):
             encode(bert(), pd.Series([None, "a"], index=[7, 8], dtype=kind), reader=tokenizer)
 
 

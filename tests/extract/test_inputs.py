@@ -111,9 +111,9 @@ def test_layers_lists_names_and_shapes(bert, tokens):
 
 @pytest.mark.parametrize("empty", [np.zeros((0, 4)), [], {"input_ids": []}, {"x": np.zeros((0, 4))}])
 def test_empty_inputs_are_refused(tower, empty):
-    with pytest.raises(ValueError, match="inputs must hold at least one row, got none"):
+    with pytest.raises(ValueError, match="inputs must contain at least one row, got none"):
         activations(tower, empty)
-    with pytest.raises(ValueError, match="inputs must hold at least one row, got none"):
+    with pytest.raises(ValueError, match="inputs must contain at least one row, got none"):
         layers(tower, empty)
 
 
@@ -124,8 +124,8 @@ def test_empty_inputs_are_refused(tower, empty):
         ("text", TypeError, "inputs must be arguments of the model, got text"),
         (3, TypeError, "inputs must be an array, a mapping of arrays, or have a length .*, got int"),
         (np.float64(3), ValueError, "inputs must have one entry per row, got a single value"),
-        (np.array([object()]), TypeError, "inputs must hold numbers, got an array of dtype object"),
-        ({}, ValueError, "inputs must hold at least one field, got none"),
+        (np.array([object()]), TypeError, "inputs must contain numbers, got an array of dtype object"),
+        ({}, ValueError, "inputs must contain at least one field, got none"),
         (
             {"a": np.zeros((3, 2)), "b": np.zeros((2, 2))},
             ValueError,
@@ -218,7 +218,7 @@ def test_token_lists_of_one_tokenizer_call_per_text_are_padded_alike():
     [
         ([[1, 2, 3], [4, 5]], "inputs must be items of one shape, got"),
         ([[1, 2], [[3], [4, 5]]], "inputs must be items that torch can convert to a tensor"),
-        ({"input_ids": [[1.5, 2.0], [3.0]]}, "inputs must hold lists of whole numbers in 'input_ids'"),
+        ({"input_ids": [[1.5, 2.0], [3.0]]}, "inputs must contain lists of whole numbers in 'input_ids'"),
         ({"input_ids": [[1, [2]], [3]]}, "input_ids must be an array, got lists of unequal lengths"),
     ],
 )

@@ -106,16 +106,18 @@ def test_a_table_is_audited_as_its_matrix():
 
 
 def test_whatever_library_it_comes_from_the_column_of_text_is_named():
-    with pytest.raises(TypeError, match="X must hold numbers only, got text in column 'gene': leave it out, or make"):
+    with pytest.raises(
+        TypeError, match="X must contain numbers only, got text in column 'gene': leave it out, or make"
+    ):
         sim.cka(frame().assign(gene="g"), Y)
-    with pytest.raises(TypeError, match="X must hold numbers only, got dates in column 'day'"):
+    with pytest.raises(TypeError, match="X must contain numbers only, got dates in column 'day'"):
         shesha.feature_split(frame().assign(day=pd.Timestamp("2026-01-01")))
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match="before must hold numbers only, got text in column 'gene'"):
+    with pytest.raises(TypeError, match="before must contain numbers only, got text in column 'gene'"):
         shesha.compare(of_polars().with_columns(gene=polars.lit("g")), Y, names=("before", "after"))
     with pytest.raises(TypeError, match=r"X must be a collected table, got a LazyFrame: pass X\.collect\(\)"):
         sim.cka(of_polars().lazy(), Y)
-    with pytest.raises(TypeError, match="X must hold numbers only, got text in column 'gene'"):
+    with pytest.raises(TypeError, match="X must contain numbers only, got text in column 'gene'"):
         sim.cka(of_arrow().append_column("gene", [["g"] * 30]), Y)
 
 
@@ -123,7 +125,7 @@ def test_lists_must_be_one_matrix():
     lists = of_pandas_lists()
     with pytest.raises(ValueError, match=r"lists of one length, got shape \(5,\) in row 3 and \(6,\) before"):
         split_names(pd.DataFrame({"e": [*X[:3], X[3, :5]]}))
-    with pytest.raises(ValueError, match="column 'e' of X must hold a list in every row, got none in row 1"):
+    with pytest.raises(ValueError, match="column 'e' of X must contain a list in every row, got none in row 1"):
         split_names(pd.DataFrame({"e": [X[0], None]}))
     with pytest.raises(TypeError, match=r"got lists in column 'embedding' and numbers in 'id': pass one of them, X\["):
         sim.cka(lists.assign(id=range(30)), Y)

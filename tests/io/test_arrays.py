@@ -118,7 +118,7 @@ def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
             data = source.read(member)
             target.writestr(member.filename, data[:-1] if member.filename == "hidden.npy" else data)
     with pytest.raises(
-        files.UnreadableFileError, match=r"must hold all of 'hidden', shape \(5, 2, 4\) of float16, got 79"
+        files.UnreadableFileError, match=r"must contain all of 'hidden', shape \(5, 2, 4\) of float16, got 79"
     ):
         files.read(damaged)
 
@@ -134,7 +134,7 @@ def test_an_array_cut_short_inside_the_archive(npz, tmp_path):
         (["hidden[2]"], ValueError, r"got 'hidden\[2\]'$"),
         (["pixels"], ValueError, r"got 'pixels', which cannot be used because it is 4-D, \(5, 2, 2, 3\)"),
         (["objects"], ValueError, "pickled data is never read"),
-        ([], ValueError, "keys must hold at least one name, got none"),
+        ([], ValueError, "keys must contain at least one name, got none"),
         ("hidden", TypeError, "keys must be a sequence of names, got 'hidden'"),
         ([1], TypeError, r"keys must be a sequence of names, got \[1\]"),
     ],
@@ -147,7 +147,7 @@ def test_keys_that_name_nothing(npz, keys, error, message):
 def test_a_file_without_representations_says_what_it_holds(tmp_path):
     np.savez(tmp_path / "labels.npz", label=np.arange(5), words=np.array(["a"]))
     with pytest.raises(
-        files.UnreadableFileError, match=r"must hold numbers .* got label \(is 1-D, \(5,\), .*words \(hol"
+        files.UnreadableFileError, match=r"must contain numbers .* got label \(is 1-D, \(5,\), .*words \(hol"
     ):
         files.read(tmp_path / "labels.npz")
 

@@ -121,7 +121,9 @@ def test_header_that_promises_more_than_the_file_holds(tmp_path):
         files.read(tmp_path / "m.npy")
     with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
         archive.writestr("a.npy", buffer.getvalue() + bytes(64))
-    with pytest.raises(files.UnreadableFileError, match=r"m.npz must hold all of 'a', shape \(1000000000, 1000000\)"):
+    with pytest.raises(
+        files.UnreadableFileError, match=r"m.npz must contain all of 'a', shape \(1000000000, 1000000\)"
+    ):
         files.read(tmp_path / "m.npz")
 
 

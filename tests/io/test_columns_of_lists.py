@@ -59,8 +59,8 @@ def test_lists_of_lists_are_three_dimensions(tmp_path):
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ([[1.0, 2.0], [1.0]] * 6, "embedding in .* must hold lists of one length, got lengths from 1 to 2"),
-        ([[1.0, 2.0], None] * 6, "embedding in .* must hold a list in every row, got 6 rows without"),
+        ([[1.0, 2.0], [1.0]] * 6, "embedding in .* must contain lists of one length, got lengths from 1 to 2"),
+        ([[1.0, 2.0], None] * 6, "embedding in .* must contain a list in every row, got 6 rows without"),
     ],
 )
 def test_lists_that_are_no_matrix_are_refused(tmp_path, column, told):
@@ -111,7 +111,9 @@ def test_folders_that_are_no_one_table_are_refused(tmp_path):
     with pytest.raises(files.UnreadableFileError, match="must be one split of a data set, got train, test; name one"):
         files.read(tmp_path)
     outside = saved_to_disk(tmp_path / "outside", [table()], _data_files=[{"filename": "../train/state.json"}])
-    with pytest.raises(files.UnreadableFileError, match=r"must hold the files that state.json names, got \.\./train"):
+    with pytest.raises(
+        files.UnreadableFileError, match=r"must contain the files that state.json names, got \.\./train"
+    ):
         files.read(outside)
 
 

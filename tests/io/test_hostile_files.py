@@ -58,7 +58,7 @@ def test_groups_within_themselves(tmp_path):
     path, h5py = adata_file(tmp_path)
     with h5py.File(path, "a") as file:
         file["obsm/again"] = file["obsm"]
-    refused(path, "must hold every group once, got obsm/again again")
+    refused(path, "must contain every group once, got obsm/again again")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_neither_file_nor_folder_in_a_store(tmp_path, kind, inside):
         place.symlink_to("/dev/zero")
     else:
         os.mkfifo(place)
-    refused(store, f"must hold only files and folders, got {kind}: ")
+    refused(store, f"must contain only files and folders, got {kind}: ")
 
 
 def test_members_of_an_archive_that_unpack_to_more_than_they_are(tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_members_of_an_archive_that_share_their_bytes(tmp_path):
     for field in (20, 24):
         struct.pack_into("<I", data, directory + field, len(data))
     (tmp_path / "m.npz").write_bytes(data)
-    refused(tmp_path / "m.npz", "must not hold overlapping members, got")
+    refused(tmp_path / "m.npz", "must not contain overlapping members, got")
 
 
 def test_values_of_parquet_that_are_counted_not_stored(tmp_path, monkeypatch):
@@ -192,5 +192,5 @@ def test_obs_that_is_no_table(tmp_path):
         del file["obs"]
         file["obs"] = X
         file["obs"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
-    with pytest.raises(files.UnreadableFileError, match="must hold obs as a table, got ndarray"):
+    with pytest.raises(files.UnreadableFileError, match="must contain obs as a table, got ndarray"):
         files.read_labels(path, "kind")

@@ -12,7 +12,7 @@ def test_npy(tmp_path):
     assert files.read_labels(tmp_path / "y.npy").tolist() == ["a", "b"]
     np.save(tmp_path / "y.npy", np.eye(2))
     with pytest.raises(
-        files.UnreadableFileError, match=r"must hold labels as a 1-D array, got y \(which has shape \(2, 2\)"
+        files.UnreadableFileError, match=r"must contain labels as a 1-D array, got y \(which has shape \(2, 2\)"
     ):
         files.read_labels(tmp_path / "y.npy")
 
@@ -89,7 +89,7 @@ def test_lines_of_text(tmp_path):
     with pytest.raises(ValueError, match=r"column must be None for .*y.txt, which has one label per line, got 'label'"):
         files.read_labels(path, "label")
     path.write_text("\n\n")
-    with pytest.raises(files.UnreadableFileError, match="must hold one label per line, got only empty lines"):
+    with pytest.raises(files.UnreadableFileError, match="must contain one label per line, got only empty lines"):
         files.read_labels(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(files.UnreadableFileError, match=r"must be a complete .txt file"):

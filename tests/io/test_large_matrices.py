@@ -64,13 +64,13 @@ def test_several_matrices_are_told_apart_by_their_key(tmp_path):
 def test_what_holds_no_matrix_of_numbers_is_refused(tmp_path):
     for values in (np.arange(5.0), np.zeros((4, 2, 2)), np.array([["a", "b"]] * 5), np.ones((4, 2), dtype=complex)):
         np.save(tmp_path / "other.npy", values)
-        with pytest.raises((UnreadableFileError, ValueError), match="must hold a matrix of real numbers"):
+        with pytest.raises((UnreadableFileError, ValueError), match="must contain a matrix of real numbers"):
             open_matrix(tmp_path / "other.npy")
     for dtype in ("f4", "i8", "u1", "?"):
         np.save(tmp_path / "rows.npy", np.ones((4, 2), dtype=dtype))
         assert open_matrix(tmp_path / "rows.npy").shape == (4, 2)
     pq.write_table(pa.table({"word": ["x", "y"]}), tmp_path / "words.parquet")
-    with pytest.raises(UnreadableFileError, match="must hold rows of numbers, got none"):
+    with pytest.raises(UnreadableFileError, match="must contain rows of numbers, got none"):
         open_matrix(tmp_path / "words.parquet")
     (tmp_path / "rows.csv").write_text("a\n1\n")
     with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet .* got .*rows.csv"):

@@ -140,7 +140,7 @@ def test_zarr_array_behind_a_link(tmp_path, mark, trusting_zarr):
     (path / ".zgroup").write_text('{"zarr_format": 2}')
     (path / "linked").symlink_to(target)
     for read in (files.read, files.read_labels):
-        with pytest.raises(files.UnreadableFileError, match="must hold only files and folders, got a link"):
+        with pytest.raises(files.UnreadableFileError, match="must contain only files and folders, got a link"):
             read(path)
 
 

@@ -63,9 +63,9 @@ def test_directories_of_such_files_are_compared(path):
             r"Model.OWN must be a complete .OWN file, got one that cannot be read \(ZeroDivisionError",
         ),
         (lambda path: [1, 2], r"Model.OWN must be a complete .OWN file, got one that cannot be read \(AttributeError"),
-        (lambda path: {3: LAYERS}, r"Model.OWN must hold arrays by names that are text, got 3"),
+        (lambda path: {3: LAYERS}, r"Model.OWN must contain arrays by names that are text, got 3"),
         (lambda path: {"X": np.array([[None]])}, r"X \(holds Python objects, and pickled data is never read\)"),
-        (lambda path: {}, r"Model.OWN must hold numbers as a 2-D array .*, got nothing"),
+        (lambda path: {}, r"Model.OWN must contain numbers as a 2-D array .*, got nothing"),
     ],
 )
 def test_what_it_does_wrong_is_an_error_that_names_the_file(path, function, message):

@@ -51,16 +51,18 @@ def test_row_groups_of_parquet_files(tmp_path, rows):
 
 def test_directories_that_are_no_matrix_are_refused(tmp_path, rows):
     for name, pieces, message in (
-        ("none", {}, r"must hold .npy or .parquet files with consecutive rows, got none"),
+        ("none", {}, r"must contain .npy or .parquet files with consecutive rows, got none"),
         (
             "wide",
             {"0.npy": rows, "1.npy": rows[:, :4]},
-            r"1.npy must hold 5 features, as 0.npy has, got shape \(120, 4\)",
+            r"1.npy must contain 5 features, as 0.npy has, got shape \(120, 4\)",
         ),
-        ("flat", {"0.npy": rows[0]}, r"0.npy must hold a matrix, got shape \(5,\)"),
+        ("flat", {"0.npy": rows[0]}, r"0.npy must contain a matrix, got shape \(5,\)"),
     ):
         with pytest.raises(UnreadableFileError, match=message):
             open_matrix(write(tmp_path / name, pieces))
     (write(tmp_path / "both", {"0.npy": rows}) / "1.parquet").touch()
-    with pytest.raises(UnreadableFileError, match=r"must hold files of one kind, .npy or .parquet, got both: 0.npy, 1"):
+    with pytest.raises(
+        UnreadableFileError, match=r"must contain files of one kind, .npy or .parquet, got both: 0.npy, 1"
+    ):
         open_matrix(tmp_path / "both")

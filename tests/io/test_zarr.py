@@ -68,7 +68,7 @@ def test_links_in_a_circle(tmp_path):
     group.create_array("a", data=np.eye(3))
     (tmp_path / "m.zarr" / "again").symlink_to(tmp_path / "m.zarr")
     (tmp_path / "m.zarr" / "a" / "up").symlink_to(tmp_path / "m.zarr")
-    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must hold only files and folders, got a link: "):
+    with pytest.raises(files.UnreadableFileError, match=r"m.zarr must contain only files and folders, got a link: "):
         files.read(tmp_path / "m.zarr")
 
 

@@ -60,7 +60,7 @@ def test_lists_and_ties_are_those_of_double_precision(rng, monkeypatch, kind, se
     if found.ties is not None:
         order = rng.permutation(N)
         assert np.array_equal(found.ties.rows, expected.ties.rows)
-        broken = [one.ties.break_by(order, one.lists) for one in (found, expected)]
+        broken = [one.ties.break_ties(order, one.lists) for one in (found, expected)]
         assert np.array_equal(*broken)
 
 

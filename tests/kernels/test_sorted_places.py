@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shesha.kernels.sorted_places import places_among
+from shesha.kernels.sorted_places import insertion_places
 from shesha.support.arrays import column_medians
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def test_places_are_those_of_a_binary_search(name):
     near = np.nextafter(levels, np.inf)
     values = np.concatenate([RNG.standard_normal(900), RNG.random(900), levels, near, -near, [-1e300, 1e300]])
     values = values.reshape(2, -1) if len(values) % 2 == 0 else values[None]
-    assert np.array_equal(places_among(levels, values), np.searchsorted(levels, values))
+    assert np.array_equal(insertion_places(levels, values), np.searchsorted(levels, values))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])

@@ -9,13 +9,14 @@ import pytest
 from scipy.spatial.distance import pdist
 
 import shesha.measures as measures
+from shesha.descriptors import participation_ratio
 
 
 @pytest.mark.parametrize("widths", [(3, 2), (9, 4)])
 def test_mean_of_cka_over_all_matchings_of_rows(rng, widths):
     X, Y = (rng.standard_normal((6, d)) * np.geomspace(1, 4, d) for d in widths)
     every = [measures.cka(X, Y[list(order)]) for order in permutations(range(6))]
-    ratios = measures.participation_ratio(X) * measures.participation_ratio(Y)
+    ratios = participation_ratio(X) * participation_ratio(Y)
     assert np.mean(every) == pytest.approx(np.sqrt(ratios) / 5, rel=1e-12)
 
 

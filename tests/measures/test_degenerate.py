@@ -87,8 +87,6 @@ CALLS = {
     "stability difference": (lambda: measures.stability_difference(X[:, :3], Y), "at least 4 features, got 3"),
     "Procrustes": (lambda: measures.procrustes_similarity(ZERO, Y, center=False), "all entries are zero"),
     "spectrum": (lambda: measures.eigenspectrum_similarity(EQUAL, Y), "all rows are equal"),
-    "effective rank": (lambda: measures.effective_rank(EQUAL), "all rows are equal"),
-    "participation ratio": (lambda: measures.participation_ratio(EQUAL), "all rows are equal"),
 }
 
 

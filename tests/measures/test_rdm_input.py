@@ -103,8 +103,12 @@ NO_DISTANCES = {
     "asymmetric": (ASYMMETRIC, ValueError, "D must be symmetric with a zero diagonal"),
     "diagonal": (DIAGONAL, ValueError, "D must be symmetric with a zero diagonal"),
     "similarities": (1 - SQUARE / SQUARE.max(), ValueError, "D must be symmetric with a zero diagonal"),
-    "negative": (NEGATIVE, ValueError, "D must not hold negative distances, got -0.5: similarities are not distances"),
-    "negative, condensed": (-pdist(X), ValueError, "D must not hold negative distances"),
+    "negative": (
+        NEGATIVE,
+        ValueError,
+        "D must not contain negative distances, got -0.5: similarities are not distances",
+    ),
+    "negative, condensed": (-pdist(X), ValueError, "D must not contain negative distances"),
     "NaN": (MISSING, ValueError, "D must be finite, got NaN or infinity"),
     "infinite": (np.full(3, np.inf), ValueError, "D must be finite, got NaN or infinity"),
     "not square": (SQUARE[:, :-1], ValueError, "D must be a square matrix or its condensed triangle, got shape"),
@@ -113,7 +117,7 @@ NO_DISTANCES = {
         ValueError,
         "D must be a square matrix or its condensed triangle, got shape (11,)",
     ),
-    "two rows": (np.ones(1), ValueError, "D must hold the distances of at least 3 rows, got 2"),
+    "two rows": (np.ones(1), ValueError, "D must contain the distances of at least 3 rows, got 2"),
     "text": (np.array([["0", "a"], ["a", "0"]]), TypeError, "D must be distances, real numbers, got an array of dtype"),
 }
 

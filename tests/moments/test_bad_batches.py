@@ -100,7 +100,7 @@ def test_merging_refuses_shared_rows_and_other_data():
     sides = [Moments(), Moments()]
     for moments, rows in zip(sides, (np.arange(200), np.arange(199, 300)), strict=True):
         moments.update(X[rows], Y[rows], rows=rows)
-    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 rows that both moments contain"):
+    with pytest.raises(ValueError, match=r"rows must be counted once, got 1 row in both moments"):
         sides[0].merge(sides[1])
     with pytest.raises(ValueError, match=r"widths must be \(4, 3\), got \(3, 4\)"):
         Moments.of(X, Y).merge(Moments.of(Y, X))
@@ -131,7 +131,7 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"\x93NUMPY", whole[:-30]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"must hold moments that shesha.Moments.save wrote"):
+        with pytest.raises(ValueError, match=r"must contain moments that shesha.Moments.save wrote"):
             Moments.load(path)
     np.savez(path, header=np.frombuffer(b'{"format": "shesha moments 9"}', dtype=np.uint8))
     with pytest.raises(ValueError, match=r"must be in the format 'shesha moments 1', got 'shesha moments 9'"):
@@ -157,9 +157,9 @@ def test_a_state_with_a_changed_part_is_refused(tmp_path):
 
 
 def test_empty_moments_have_no_file_and_no_mean(tmp_path):
-    with pytest.raises(ValueError, match=r"moments must hold at least one row to be saved, got none"):
+    with pytest.raises(ValueError, match=r"moments must have at least one row to be saved, got none"):
         Moments().save(tmp_path / "state.npz")
-    with pytest.raises(ValueError, match=r"moments must hold at least one row, got none"):
+    with pytest.raises(ValueError, match=r"moments must have at least one row, got none"):
         Moments().mean("X")
     with pytest.raises(ValueError, match=r"names must be two different names"):
         Moments(("X", "X"))

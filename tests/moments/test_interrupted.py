@@ -118,19 +118,29 @@ def test_a_state_is_not_resumed_with_another_stream(tmp_path):
     X, Y = pair(1_000)
     state = tmp_path / "state.npz"
     Moments.of(batches(X[:500], Y[:500]), state=state)
-    with pytest.raises(ValueError, match=r"batches must begin with the row that the state began with, got another"):
+    with pytest.raises(ValueError, match=r"rows of the state in the same order, got another row 0: resume with"):
         Moments.of(batches(X[::-1], Y[::-1]), state=state)
-    with pytest.raises(ValueError, match=r"batches must hold the 500 rows that the state has counted, got 100"):
+    shuffled = np.r_[0, 1 + np.random.default_rng(3).permutation(999)]
+    with pytest.raises(ValueError, match=r"got another row 1: resume"):
+        Moments.of(batches(X[shuffled], Y[shuffled]), state=state)
+    other_tail = np.r_[:200, 200 + np.random.default_rng(3).permutation(800)]
+    with pytest.raises(ValueError, match=r"got another row 256: resume"):
+        Moments.of(batches(X[other_tail], Y[other_tail]), state=state)
+    with pytest.raises(ValueError, match=r"batches must contain the 500 rows that the state has counted, got 100"):
         Moments.of(batches(X[:100], Y[:100]), state=state)
     with pytest.raises(ValueError, match=r"state must be of A, B, got .*, which is of X, Y"):
         Moments.of(batches(X, Y), state=state, names=("A", "B"))
+    of_arrays = tmp_path / "arrays.npz"
+    Moments.of(X, Y, state=of_arrays)
+    with pytest.raises(ValueError, match=r"state must be of a stream, got one of arrays or files"):
+        Moments.of(batches(X, Y), state=of_arrays)
     # The same rows from a model that rounds otherwise.
     require_equal(Moments.of(batches(X * (1 + 1e-4), Y), state=state), (np.r_[X[:500], X[500:] * (1 + 1e-4)], Y))
 
 
 def test_batches_of_three_matrices_are_refused():
     X, Y = pair(10)
-    with pytest.raises(ValueError, match=r"a batch must hold 2 matrices, X and Y, got 3"):
+    with pytest.raises(ValueError, match=r"a batch must contain 2 matrices, X and Y, got 3"):
         Moments.of([(X, Y, Y)])
 
 

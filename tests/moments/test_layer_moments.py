@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha.moments import LayerMoments, Moments, merge_all
-from shesha.moments.layer_moments import grid_bytes
+from shesha.moments.layer_pair_sums import grid_bytes
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def test_bad_batches_count_nothing(models):
     with pytest.raises(ValueError, match=r"first\[a2\] must have as many rows as first\[a0\] \(200\), got 9"):
         moments.update(first | {"a2": first["a2"][:9]}, second)
     assert len(moments) == 500
-    with pytest.raises(ValueError, match=r"batches must hold at least one layer of each model"):
+    with pytest.raises(ValueError, match=r"batches must contain at least one layer of each model"):
         moments.update({}, second)
-    with pytest.raises(ValueError, match=r"moments must hold at least one row, got none"):
+    with pytest.raises(ValueError, match=r"moments must have at least one row, got none"):
         shesha.compare_layers(LayerMoments())
     with pytest.raises(TypeError, match=r"layers_b must be the layers of a second model, got None"):
         shesha.compare_layers(models[0])
@@ -152,3 +152,25 @@ def test_projections_are_for_kernel_alignments_and_enough_directions(wide):
         LayerMoments(project=8)
     with pytest.raises(ValueError, match=r"first\[a\] must have 400 features, as in earlier batches, got 300"):
         moments.update({"a": wide[1]}, {"b": wide[1]})
+
+
+def test_an_update_that_is_interrupted_while_sums_change_makes_the_moments_unusable(models, monkeypatch):
+    from shesha.moments import layer_pair_sums
+
+    moments = count(models, [2_000])
+    join, n_joined = layer_pair_sums.join_blocks, []
+
+    def stop_at_the_third_pair(*args, **options):
+        n_joined.append(1)
+        if len(n_joined) == 3:
+            raise KeyboardInterrupt
+        return join(*args, **options)
+
+    rest = [{name: rows[2_000:] for name, rows in model.items()} for model in models]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setenv("SHESHA_THREADS", "1")
+        patch.setattr(layer_pair_sums, "join_blocks", stop_at_the_third_pair)
+        moments.update(*rest)
+    for use in (moments.sums, lambda: moments.update(*rest), lambda: shesha.compare_layers(moments)):
+        with pytest.raises(RuntimeError, match=r"must have whole updates, got one that was interrupted"):
+            use()

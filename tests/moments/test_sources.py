@@ -73,7 +73,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"path must end in one of .npy, .zarr, .parquet to be read in stretches"):
         Moments.of(tmp_path / "a.csv", np.zeros((1, 2)))
     np.save(tmp_path / "a.npy", np.zeros(5))
-    with pytest.raises(ValueError, match=r"must hold a matrix of real numbers"):
+    with pytest.raises(ValueError, match=r"must contain a matrix of real numbers"):
         Moments.of(tmp_path / "a.npy", np.zeros((5, 2)))
 
 
@@ -92,7 +92,7 @@ def test_loaders_generators_and_mappings(pair):
     slices = [slice(start, start + 170) for start in range(0, 3_000, 170)]
     require_equal(Moments.of((pair[0][one], pair[1][one]) for one in slices), pair)
     require_equal(Moments.of({"x": pair[0][one], "y": pair[1][one]} for one in slices), pair)
-    with pytest.raises(ValueError, match=r"batches must hold at least one row, got an empty stream"):
+    with pytest.raises(ValueError, match=r"batches must contain at least one row, got an empty stream"):
         Moments.of(iter([]))
     with pytest.raises(TypeError, match=r"a batch must be a tuple"):
         Moments.of([3])

@@ -6,9 +6,11 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import shesha
-from shesha.neuro import trial_halves, trial_split, wuc
+from shesha.neuro import trial_split, wuc
+from shesha.neuro.trial_halves import Halves
 
 FAST = {"n_permutations": 0}
+ALL = {"trials_per_half": "all", **FAST}
 
 
 def brute_force(X, shown, halves, metric):
@@ -20,17 +22,20 @@ def brute_force(X, shown, halves, metric):
     return np.mean(values)
 
 
+def trial_halves(n_trials, how, n_splits, seed=0):
+    masks = Halves.build(n_trials, how, n_splits, 8, seed).masks
+    return [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+
+
 @pytest.mark.parametrize("how", ["odd-even", "random", "blocks"])
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
 def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
     X, shown = recording()
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    found = trial_split(X, shown, how=how, metric=metric, seed=7, n_splits=6, normalize=metric == "cosine", **FAST)
-    from shesha.neuro.trial_halves import Halves
+    found = trial_split(X, shown, how=how, metric=metric, seed=7, n_splits=6, normalize=metric == "cosine", **ALL)
     from shesha.support.seeds import spawn
 
-    masks = Halves.build(len(X), how, 6, 8, spawn(7, 1)).masks
-    halves = [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
+    halves = trial_halves(len(X), how, 6, spawn(7, 1))
     rows = unit if metric == "cosine" else X
     if metric == "correlation":
         rows = rows - rows.mean(axis=1, keepdims=True)
@@ -39,17 +44,17 @@ def test_the_value_is_that_of_a_loop(recording, how, metric) -> None:
 
 def test_more_neurons_than_trials_make_no_difference_to_the_arithmetic(recording) -> None:
     X, shown = recording(n_trials=40, n_neurons=100, n_conditions=4)
-    halves = trial_halves(40)
+    halves = trial_halves(40, "odd-even", 1)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    assert trial_split(X, shown, **FAST).observed == pytest.approx(brute_force(unit, shown, halves, "cosine"))
+    assert trial_split(X, shown, **ALL).observed == pytest.approx(brute_force(unit, shown, halves, "cosine"))
 
 
 def test_halves_are_halves() -> None:
     for how in ("odd-even", "random", "blocks"):
-        for first, second in trial_halves(31, how, n_splits=5, seed=1):
+        for first, second in trial_halves(31, how, 5, 1):
             assert sorted([*first, *second]) == list(range(31))
             assert abs(len(first) - len(second)) <= (1 if how != "blocks" else 4)
-    blocks = trial_halves(32, "blocks", n_splits=100)
+    blocks = trial_halves(32, "blocks", 100)
     assert len(blocks) == 35
     assert len({tuple(first) for first, _ in blocks}) == 35
     assert all(0 in first for first, _ in blocks)
@@ -82,7 +87,7 @@ def test_a_condition_missing_in_a_half_does_not_stop_the_rest(recording) -> None
     X, shown = recording()
     odd_only = np.where(np.arange(120) % 2 == 1, 7, shown)[:6]
     shown[:6] = odd_only
-    found = trial_split(X, shown, **FAST)
+    found = trial_split(X, shown, **ALL)
     assert found.n_conditions == 6
     keep = shown != 7
     means = [
@@ -99,8 +104,8 @@ def test_silent_neurons_and_empty_trials_are_told(recording) -> None:
     X, shown = recording()
     X[:, 3] = 0
     X[5] = 0
-    notes = trial_split(X, shown, **FAST).notes
-    assert notes == ("1 of 12 neurons never respond", "1 trials without any response")
+    notes = trial_split(X, shown, **ALL).notes
+    assert notes == ("1 of 12 neurons never respond", "1 trial without any response")
 
 
 def test_two_conditions_have_no_geometry(recording) -> None:
@@ -211,37 +216,3 @@ def test_results_print_within_the_page_and_become_plain(recording, monkeypatch) 
     assert found.to_frame()["observed"].item() == found.observed
     pytest.importorskip("matplotlib").use("agg")
     assert found.plot().get_xlabel() == found.name
-
-
-def test_equal_numbers_of_trials_are_those_of_a_loop(recording) -> None:
-    from shesha.kernels.trial_geometry import equal_half_sums
-
-    X, shown = recording(n_trials=40, n_conditions=4)
-    shown[:3] = -1
-    rng = np.random.default_rng(0)
-    masks, keys = rng.random((3, 40)) < 0.5, rng.random((3, 40))
-    sums = equal_half_sums(np.column_stack([X, np.ones(40)]), shown, 4, masks, keys, 4)
-    for at, half in enumerate(sums):
-        for s in range(3):
-            for k in range(4):
-                own = np.flatnonzero((shown == k) & (masks[s] == (at == 0)))
-                chosen = own[np.argsort(keys[s, own])[:4]] if len(own) >= 4 else own[:0]
-                assert half[s, k, :-1] == pytest.approx(X[chosen].sum(axis=0))
-                assert half[s, k, -1] == len(chosen)
-
-
-def test_unequal_numbers_alone_make_a_geometry_unless_they_are_made_equal() -> None:
-    rng = np.random.default_rng(0)
-    shown = np.repeat(np.arange(5), [8, 12, 24, 48, 96])
-    values = []
-    for _ in range(15):
-        X, order = rng.poisson(2, size=(len(shown), 15)), rng.permutation(len(shown))
-        values.append(
-            [trial_split(X, shown[order], trials_per_half=size, n_splits=5, **FAST).observed for size in (None, 2)]
-        )
-    assert "conditions have 8 to 96 trials" in str(trial_split(X, shown, **FAST).notes)
-    unequal, equal = np.nanmean(values, axis=0)
-    assert unequal > 0.5
-    assert abs(equal) < 0.2
-    with pytest.raises(ValueError, match="trials_per_half must be at least 1, got 0"):
-        trial_split(X, shown, trials_per_half=0)

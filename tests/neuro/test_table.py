@@ -144,7 +144,6 @@ def test_it_prints_within_the_page_and_becomes_tables(monkeypatch) -> None:
     table = session_table(SESSIONS, n_permutations=19, min_trials=40)
     assert max(map(len, str(table).split("\n"))) <= 80
     assert len(table.to_frame()) == 8
-    assert len(table.groups_frame()) == 6
     assert type(table).from_dict(table.to_dict()).lines[0].scores == table.lines[0].scores
     pytest.importorskip("matplotlib").use("agg")
     assert table.plot("centroid_drift").get_ylabel() == "centroid drift"

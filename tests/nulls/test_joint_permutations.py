@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shesha.nulls import exchange
-from shesha.nulls.design_arguments import match_by_quantity
+from shesha.nulls.design_builder import match_by_quantity
 from shesha.nulls.joint_permutations import JointPermutations
 
 BLOCKS = np.arange(30) // 10

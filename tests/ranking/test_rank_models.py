@@ -206,10 +206,10 @@ def test_results_come_back_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("data", "models", "options", "error", "message"),
     [
-        (SUBJECTS, {}, {}, ValueError, "models must hold at least one model"),
+        (SUBJECTS, {}, {}, ValueError, "models must contain at least one model"),
         (SUBJECTS, [TRUTH], {}, TypeError, "models must be"),
         (SUBJECTS, {"a": TRUTH[:9]}, {}, ValueError, "must have as many rows as"),
-        ({}, {"a": TRUTH}, {}, ValueError, "data must hold at least one subject"),
+        ({}, {"a": TRUTH}, {}, ValueError, "data must contain at least one subject"),
         (SUBJECTS, MODELS, {"correction": "none"}, ValueError, "correction must be one of"),
         (SUBJECTS, MODELS, {"n_resamples": 3}, ValueError, "n_resamples must be at least 20"),
         (SUBJECTS, MODELS, {"groups": [1, 2]}, ValueError, "groups"),

@@ -44,7 +44,7 @@ def everything() -> Page:
     strips = tuple(None if one != one else Strip(one, one - 0.1, one + 0.1, 0.3) for one in numbers)
     table = Table(HOSTILE, ((Column("score", cells, ">", strips), Column("<em>", HOSTILE, "<")),), "Scores", "name")
     grid = tuple(tuple(math.nan if i == j else i / 7 - j / 9 for j in range(7)) for i in range(7))
-    heat = HeatMap("CKA <u>", HOSTILE, HOSTILE, grid, "higher", (1, 2))
+    heat = HeatMap("CKA <u>", HOSTILE, HOSTILE, grid, "higher", ((1, 2),))
     parts = tuple(Text(name) for name in HOSTILE) + tuple(Item(name) for name in HOSTILE)
     return Page(
         title=HOSTILE[0],

@@ -35,7 +35,8 @@ def test_a_terminal_decides_unless_something_was_said(monkeypatch, terminal, set
     monkeypatch.setenv("TERM", "xterm")
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    assert use_colour(Terminal() if terminal else io.StringIO()) is colours
+    monkeypatch.setattr("sys.stdout", Terminal() if terminal else io.StringIO())
+    assert use_colour() is colours
 
 
 def test_colours_add_nothing_but_colours():

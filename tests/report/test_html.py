@@ -136,7 +136,7 @@ def test_fifty_names_with_two_maps_stay_below_a_megabyte():
 def test_two_grids_of_64_layers_stay_below_a_megabyte():
     names = tuple(f"encoder.layer.{i}.attention.output" for i in range(64))
     grid = tuple(tuple(0.123 for _ in names) for _ in names)
-    maps = tuple(HeatMap(title, names, names, grid, marked=(3, 4)) for title in ("CKA", "p"))
+    maps = tuple(HeatMap(title, names, names, grid, framed=((3, 4),)) for title in ("CKA", "p"))
     text = as_html(Page("t", "q", ("a",), maps[:1], (), (Section("p", maps[1:]),)))
     assert len(text) < 1_000_000
     assert len(Parsed(text).tags) > 2 * 64 * 64

@@ -133,14 +133,14 @@ def test_a_field_that_lacks_is_told_unless_it_has_a_default(tmp_path, sample):
 def test_what_is_no_saved_result_is_refused(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="path must hold a result that `save` wrote, got"):
+    with pytest.raises(ValueError, match="path must contain a result that `save` wrote, got"):
         shesha.load(path)
 
 
 def test_a_plain_value_is_no_result(tmp_path):
     path = tmp_path / "other.json"
     path.write_text('{"format": 1, "result": 5}', encoding="utf-8")
-    with pytest.raises(ValueError, match="path must hold a saved result, got int"):
+    with pytest.raises(ValueError, match="path must contain a saved result, got int"):
         shesha.load(path)
 
 

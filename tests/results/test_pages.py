@@ -129,7 +129,7 @@ def test_the_page_of_layers_frames_the_closest_pair():
     X = rng.standard_normal((3, 20, 4))
     found = shesha.calibrate_layers(list(X), list(X[:2]), n_permutations=19, seed=0)
     (heat,) = found.page().numbers
-    row, column = heat.marked
+    ((row, column),) = heat.framed
     assert (heat.rows[row], heat.columns[column]) == found.best
     assert heat.values == found.grid
     # Every map says which number it shows: there may be several on a page.

@@ -93,7 +93,7 @@ EXPECTED = {
         "CKA (Kornblith et al. 2019)",
     ],
     "CalibratedLayers": lambda one: [
-        f"over 4 x 2 layers: the closest pair was {three(one.observed)} over 40 rows, above chance",
+        f"over 4 x 2 layers: the value of the closest pair was {three(one.observed)} over 40 rows, above chance",
         null(one, "null of the same aggregate:"),
         f"calibrated score {three(one.score)}",
         "the closest layers were " + " and ".join(one.best),

@@ -182,7 +182,7 @@ def test_a_file_nested_too_deeply_is_refused(tmp_path):
     path = tmp_path / "deep.json"
     for depth in (2_000, 200_000):
         path.write_text('{"format": 1, "result": ' + "[" * depth + "]" * depth + "}")
-        with pytest.raises(ValueError, match="path must hold a result that `save` wrote, got"):
+        with pytest.raises(ValueError, match="path must contain a result that `save` wrote, got"):
             shesha.load(path)
 
 

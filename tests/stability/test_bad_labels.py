@@ -47,7 +47,7 @@ BAD = {
     "infinite": (with_gap(np.inf), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
     "None among objects": (with_gap(None, object), "y must be free of missing labels, got none in rows 5, 7"),
     "NaN among objects": (with_gap(np.nan, object), "y must be free of missing labels, got none in rows 5, 7"),
-    "one class": (np.zeros(N), "y must hold at least [23] classes, got 1"),
+    "one class": (np.zeros(N), "y must contain at least [23] classes, got 1"),
 }
 
 
@@ -80,14 +80,14 @@ def test_a_supervised_score_without_labels_is_refused(function, name):
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("lda_stability")])
 def test_more_classes_than_one_direction_can_part_are_refused_with_a_way_out(name):
-    message = r"y must hold exactly 2 classes, got 3: use shesha\.stability\.lda_subspace_stability for more"
+    message = r"y must contain exactly 2 classes, got 3: use shesha\.stability\.lda_subspace_stability for more"
     with pytest.raises(ValueError, match=message):
         CALLS[name](X, np.arange(N) % 3)
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.endswith("label_conditioned_split")])
 def test_classes_that_cannot_be_compared_across_halves_are_refused(name):
-    with pytest.raises(ValueError, match="y must hold at least 3 classes, got 2"):
+    with pytest.raises(ValueError, match="y must contain at least 3 classes, got 2"):
         CALLS[name](X, TWO)
     lonely = np.array(["a", "b", "c"])[np.arange(N) % 3]
     lonely[[1, 4]] = ["x", "y"]

@@ -228,7 +228,7 @@ def test_an_encoder_and_its_perturbation_must_be_callable():
 
 def test_one_representation_is_no_path():
     for few in ([], [X], {"only": X}):
-        with pytest.raises(ValueError, match=f"representations must hold at least 2 matrices, got {len(few)}"):
+        with pytest.raises(ValueError, match=f"representations must contain at least 2 matrices, got {len(few)}"):
             shesha.drift_path(few)
 
 

@@ -137,7 +137,7 @@ def test_small_strata_are_chosen_whole_where_rows_are_many():
         ({"keep": "depth"}, "keep must be one of 'row scale', got 'depth'"),
         ({"keep": np.arange(5)}, "keep must have one label for each of the 20 rows, got 5"),
         ({"keep": np.r_[np.nan, np.arange(19)]}, "keep must be free of NaN, got NaN or infinity in rows 0"),
-        ({"keep": np.ones(20)}, "keep must hold at least 2 classes, got 1"),
+        ({"keep": np.ones(20)}, "keep must contain at least 2 classes, got 1"),
         ({"keep": "row scale", "shift": True}, "keep must be used alone or with blocks, got shift as well"),
         (
             {"keep": "row scale", "within": np.arange(20), "groups": np.arange(20)},

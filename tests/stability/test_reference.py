@@ -86,5 +86,5 @@ def test_value_is_the_recorded_one(record):
 @pytest.mark.parametrize("record", WITHOUT_VALUE, ids=named)
 def test_what_the_public_package_refuses_is_refused(record):
     assert record["reference_failed"] == "ValueError"
-    with pytest.raises(ValueError, match=r"y must hold exactly 2 classes, got \d"):
+    with pytest.raises(ValueError, match=r"y must contain exactly 2 classes, got \d"):
         call(record)

@@ -94,9 +94,9 @@ def test_resamples_take_whole_groups_and_keep_their_number():
 
 
 def test_labels_that_cannot_be_halved_are_refused():
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
         halves(np.zeros(20))
-    with pytest.raises(ValueError, match="y must hold at least 4 rows of each class, got 3 of b"):
+    with pytest.raises(ValueError, match="y must contain at least 4 rows of each class, got 3 of b"):
         halves(["a"] * 10 + ["b"] * 3)
     with pytest.raises(ValueError, match="y must be free of NaN, got NaN or infinity in rows 1"):
         halves([0.0, np.nan, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0])

@@ -137,7 +137,7 @@ def test_a_ranking_prints_converts_and_draws():
 
 def test_bad_input_is_refused():
     layers, y = network()
-    with pytest.raises(ValueError, match="layers must hold at least one layer, got none"):
+    with pytest.raises(ValueError, match="layers must contain at least one layer, got none"):
         rank_layers({}, y)
     with pytest.raises(ValueError, match="layers must have the same rows, got 60 in layer 0, 60 in layer 1, 60 in lay"):
         rank_layers({**layers, "short": layers["layer 0"][:50]}, y)
@@ -147,5 +147,5 @@ def test_bad_input_is_refused():
         rank_layers(layers, y, alphas=[-1, 1])
     with pytest.raises(ValueError, match="layer 1 must be finite, got NaN or infinity in rows 0"):
         rank_layers({**layers, "layer 1": np.where(np.arange(60)[:, None] == 0, np.nan, layers["layer 1"])}, y)
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
         rank_layers(layers, np.zeros(60))

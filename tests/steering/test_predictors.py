@@ -76,7 +76,7 @@ def test_predictors_print_and_convert(two_classes):
         found["size"]
     with pytest.raises(ValueError, match="n_draws must be 0 or at least 19, got 3"):
         predictors(*two_classes, n_draws=3)
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
         predictors(two_classes[0], np.zeros(80))
 
 

@@ -220,11 +220,11 @@ def test_strengths_that_say_nothing_are_refused(two_classes, alphas, message):
 
 def test_bad_input_is_refused(two_classes):
     X, y = two_classes
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
         steerability(X, np.ones(80))
     with pytest.raises(ValueError, match="y must be free of NaN"):
         steerability(X, np.where(np.arange(80) == 3, np.nan, np.arange(80) % 2))
-    with pytest.raises(ValueError, match="y must hold at least 4 rows of each class, got 2 of b"):
+    with pytest.raises(ValueError, match="y must contain at least 4 rows of each class, got 2 of b"):
         steerability(X[:20], ["a"] * 18 + ["b"] * 2)
     with pytest.raises(ValueError, match="X must have at least 8 rows, got 7"):
         steerability(X[:7], y[:7])
@@ -232,7 +232,7 @@ def test_bad_input_is_refused(two_classes):
         steerability(np.where(np.arange(80)[:, None] == 5, np.nan, X), y)
     with pytest.raises(ValueError, match="groups must leave every class in at least 2 groups"):
         steerability(X, y, groups=np.repeat([0, 1, 2], [40, 20, 20]))
-    with pytest.raises(ValueError, match="groups must hold at least 2 classes"):
+    with pytest.raises(ValueError, match="groups must contain at least 2 classes"):
         steerability(X, y, groups=np.zeros(80))
     with pytest.raises(ValueError, match="units must be one of 'raw', 'norm', got 'sd'"):
         steerability(X, y, units="sd")

@@ -201,7 +201,7 @@ def test_bad_input_is_refused(two_classes):
         vector(X, y, method="pca")
     with pytest.raises(ValueError, match="C must be positive and finite, got 0"):
         vector(X, y, C=0)
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1"):
+    with pytest.raises(ValueError, match="y must contain at least 2 classes, got 1"):
         vector(X, np.zeros(80))
     with pytest.raises(ValueError, match="y must have one label for each of the 80 rows, got 79"):
         vector(X, y[:-1])

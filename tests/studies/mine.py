@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.studies import Check, Page, Unreachable, judged, missing, study
+from shesha.studies import Check, Page, Unreachable, judge_number, missing_checks, study
 
 
 @study("mine", paper="new", version=1, full={"x": [1, 2, 3, 4]}, quick={"x": [1, 2]})
@@ -37,10 +37,10 @@ def page(rows, published):
     made, (ax,) = figure()
     ax.plot(rows.x, rows.square)
     checks = (
-        judged("Squares, Table 1", "the square of 1", 1, float(rows.square.min())),
-        judged("Squares, Table 1", "the square of 2", 5, 4.0, why="five is odd"),
+        judge_number("Squares, Table 1", "the square of 1", 1, float(rows.square.min())),
+        judge_number("Squares, Table 1", "the square of 2", 5, 4.0, why="five is odd"),
         Check("Squares, 1", "squares | cubes are alike", "yes", "no", "does not hold", "they are not"),
-        *missing("Squares, Table 2", [("a cube", 27)], "no cubes at hand"),
+        *missing_checks("Squares, Table 2", [("a cube", 27)], "no cubes at hand"),
     )
     return Page(
         f"It does, {len(rows)} times.",

@@ -12,11 +12,11 @@ from shesha.studies.claims import NO, OPEN, YES, fact_names
 from shesha.studies.facts import Fact, from_table
 from shesha.studies.registry import studies
 from shesha.studies.run_files import FACTS
-from shesha.studies.study_rules import answer_of, rules_of
+from shesha.studies.study_rules import read_rules, study_answer
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 FOUND = {place.parent.name: from_table(pd.read_csv(place)) for place in PAGES.glob(f"*/{FACTS}")}
-ANSWERS = [(one, entry) for one in studies() for entry in rules_of(one).get("answer", ())]
+ANSWERS = [(one, entry) for one in studies() for entry in read_rules(one).get("answer", ())]
 RULED = [pytest.param(one, entry, id=f"{one.name}, {entry['fact']}") for one, entry in ANSWERS if "fact" in entry]
 NAMED = [
     pytest.param(one, name, id=f"{one.name}, {name}")
@@ -27,7 +27,7 @@ NAMED = [
 
 @pytest.mark.parametrize("study", studies(), ids=lambda one: one.name)
 def test_every_answer_is_data(study):
-    answer = answer_of(study, FOUND.get(study.name, {}))
+    answer = study_answer(study, FOUND.get(study.name, {}))
     page = PAGES / study.name / "page.md"
     assert answer
     assert not page.exists() or answer in page.read_text()
@@ -42,9 +42,9 @@ def test_a_fact_past_its_threshold_changes_the_sentence(study, entry):
     answers = {YES: high, NO: low} if operator in ("above", "often") else {YES: low, NO: high}
     if operator == "within":
         answers = {YES: Fact(0.0), NO: high}
-    told = {answer_of(study, {**facts, entry["fact"]: fact}) for fact in answers.values()}
+    told = {study_answer(study, {**facts, entry["fact"]: fact}) for fact in answers.values()}
     if OPEN in entry:
-        told.add(answer_of(study, {**facts, entry["fact"]: Fact(at, low.value, high.value)}))
+        told.add(study_answer(study, {**facts, entry["fact"]: Fact(at, low.value, high.value)}))
     assert len(told) == len(answers) + (OPEN in entry and operator != "significant")
 
 
@@ -59,4 +59,4 @@ def test_every_number_of_an_answer_is_a_fact(study, name):
         low=facts[name].low + 3.3,
         words="" if not facts[name].words else "other words",
     )
-    assert answer_of(study, {**facts, name: other}) != answer_of(study, facts)
+    assert study_answer(study, {**facts, name: other}) != study_answer(study, facts)

@@ -9,16 +9,14 @@ from shesha.studies import Check, study
 from shesha.studies.appendix import first_sentence
 from shesha.studies.checks import (
     HOLDS_NOT,
-    LOOSE,
     NOT_FOUND,
     OWN_NUMBERS,
     RECIPE,
     STAND_IN,
-    checks_of,
-    judged,
-    with_basis_and_words,
+    judge_number,
+    set_basis_by_words,
 )
-from shesha.studies.run_files import with_basis
+from shesha.studies.run_files import set_basis
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 
@@ -28,10 +26,10 @@ def check(what, verdict="agrees", ours=1.0):
 
 
 def test_agreement_is_loose_if_a_quarter_of_the_range_would_agree():
-    assert judged("Paper", "rho", 0.2, 0.3, error=0.08).loose
-    assert not judged("Paper", "rho", 0.2, 0.25, error=0.03).loose
-    assert not judged("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
-    assert not judged("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
+    assert judge_number("Paper", "rho", 0.2, 0.3, error=0.08).loose
+    assert not judge_number("Paper", "rho", 0.2, 0.25, error=0.03).loose
+    assert not judge_number("Paper", "share", 0.0, 0.4, decimals=0).loose, "rounding is no error"
+    assert not judge_number("Paper", "rho", 0.2, 0.9, error=0.05, why="other data").loose
 
 
 @pytest.mark.parametrize(
@@ -45,20 +43,6 @@ def test_agreement_is_loose_if_a_quarter_of_the_range_would_agree():
 )
 def test_other_models_take_no_claim_away(basis, verdict, kept):
     assert Check("Paper", "a claim", "it is so", "it is not", verdict, "a control", basis).verdict == kept
-
-
-def test_lines_of_a_table_become_checks_with_their_reasons():
-    table = pd.DataFrame({"published": [0.2, 0.2], "ours": [float("nan"), 0.9], "verdict": ["not run", "differs"]})
-    first, second = checks_of(table, "Paper, Table 2", lambda line: f"ours {line.ours}", "other data")
-    assert (first.ours, first.verdict, first.why) == (None, "not run", "other data")
-    assert (second.ours, second.what, second.where, second.why) == (0.9, "ours 0.9", "Paper, Table 2", "other data")
-
-
-def test_draws_that_spread_widely_agree_loosely():
-    table = pd.DataFrame({"published": [0.2, 0.2], "ours": [0.3, 0.21], "sd": [0.15, 0.01], "verdict": "agrees"})
-    first, second = checks_of(table, "Paper", lambda line: "rho")
-    assert first.why == f"{LOOSE} anything from -0.094 to 0.494 would agree"
-    assert second.why == ""
 
 
 def test_each_check_says_what_it_rests_on():
@@ -77,10 +61,10 @@ def test_each_check_says_what_it_rests_on():
         check("score of others", "not reachable", None),
         check("sum of theirs", "not reachable", 2.0),
     ]
-    found = with_basis(standing, given)
+    found = set_basis(standing, given)
     assert [one.basis for one in found] == [OWN_NUMBERS, RECIPE, STAND_IN, "", STAND_IN]
     assert [one.verdict for one in found] == [one.verdict for one in given]
-    assert with_basis_and_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
+    assert set_basis_by_words(found, "anything else")[0].basis == OWN_NUMBERS, "what is said stays"
 
 
 @pytest.mark.parametrize(
@@ -93,3 +77,12 @@ def test_each_check_says_what_it_rests_on():
 )
 def test_the_first_sentence(text, first):
     assert first_sentence(text) == first
+
+
+def test_claims_of_our_own_are_not_counted_as_published():
+    lines = pd.read_csv(PAGES / "every_number.csv", keep_default_na=False)
+    ours = lines["where"].str.startswith("new")
+    assert ours.any()
+    assert (ours == (lines.counts == "own")).all()
+    index = (PAGES / "index.md").read_text(encoding="utf-8")
+    assert f"{(lines.counts == 'result').sum():,} published results" in index

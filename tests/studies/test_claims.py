@@ -45,7 +45,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.registry import studies
 from shesha.studies.run_files import CHECKS, FACTS
-from shesha.studies.scorecards import GROUPS, judged
+from shesha.studies.scorecards import GROUPS, judge_papers
 from shesha.studies.study_rules import lesser_claims
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
@@ -127,7 +127,7 @@ def test_other_models_never_contradict_a_claim_in_words(study):
 
 @pytest.mark.parametrize("paper", limits())
 def test_a_scorecard_has_ten_to_fifteen_claims(paper):
-    own = judged(FOUND)[paper]
+    own = judge_papers(FOUND)[paper]
     assert 10 <= sum(one.claim.card for one in own) <= 15
     assert all(sum(belongs(one) for _, belongs in GROUPS) == 1 for one in own)
     assert limits()[paper] in scorecard_of(paper)
@@ -141,7 +141,7 @@ def scorecard_of(paper):
 def test_a_scorecard_is_one_screen_and_the_claims_page_has_the_rest(paper):
     card, full = scorecard_of(paper), (PAGES / "claims.md").read_text()
     assert len(card.split()) < 1000
-    for one in judged(FOUND)[paper]:
+    for one in judge_papers(FOUND)[paper]:
         quotation = f"“{one.claim.quote}” ({one.claim.where})"
         assert (quotation in card) == one.claim.card
         assert quotation in full

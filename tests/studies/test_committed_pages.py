@@ -10,7 +10,7 @@ from shesha.studies import Unreachable, find, studies
 from shesha.studies.checks import AGREES, NOT_RUN, as_table
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.facts import from_table
-from shesha.studies.run_files import CHECKS, FACTS, SUMMARY, page_of
+from shesha.studies.run_files import CHECKS, FACTS, SUMMARY, build_page
 
 PAGES = Path(__file__).parents[2] / "docs" / "studies"
 NAMES = [one.name for one in studies()]
@@ -23,7 +23,7 @@ def test_the_page_says_what_its_rows_say(name):
 
     one = find(name)
     rows = pd.read_csv(PAGES / name / "rows.csv")
-    page, facts = page_of(one, rows)
+    page, facts = build_page(one, rows)
     for picture in page.pictures:
         plt.close(picture.figure)
     text = (PAGES / name / "page.md").read_text(encoding="utf-8")

@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from shesha.studies.facts import (
     Fact,
+    absolute,
     as_facts,
     as_table,
+    difference,
     from_table,
+    group_means,
+    largest,
     mean_correlation,
     over_draws,
     rank_correlation,
     rate,
+    resampled,
+    smallest,
+    steps,
 )
 
 
@@ -84,3 +92,51 @@ def test_facts_return_from_their_table():
     table = as_table(facts)
     assert from_table(table) == facts
     assert from_table(table.drop(columns="words"))["best"] == Fact(0.0, 0.0, 0.0)
+
+
+def test_one_unit_or_one_draw_has_no_interval():
+    values = np.array([1.0, 2.0, 4.0])
+    assert np.isnan(resampled(lambda rows: float(values[rows].mean()), [np.arange(3)]).low)
+    assert np.isnan(difference([1.0], [2.0, 3.0]).low)
+
+
+def test_whole_units_are_drawn():
+    """Rows of a unit stay together: with two units of equal rows the mean is one of three."""
+    values = np.array([0.0, 0.0, 1.0, 1.0])
+    seen = set()
+
+    def mean(rows):
+        seen.add(float(values[rows].mean()))
+        return float(values[rows].mean())
+
+    assert resampled(mean, [np.array([0, 1]), np.array([2, 3])]).value == 0.5
+    assert seen == {0.0, 0.5, 1.0}
+
+
+def test_the_extreme_of_facts_has_the_extreme_of_their_limits():
+    facts = [Fact(0.5, 0.4, 0.6), Fact(0.3, -0.2, 0.9), Fact(0.1)]
+    assert largest(facts) == Fact(0.5, 0.4, 0.9)
+    assert smallest(facts) == Fact(0.1, -0.2, 0.1)
+    assert np.isnan(largest([Fact(1.0), Fact(2.0)]).low)
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (Fact(0.2, 0.1, 0.3), Fact(0.2, 0.1, 0.3)),
+        (Fact(-0.2, -0.3, -0.1), Fact(0.2, 0.1, 0.3)),
+        (Fact(-0.1, -0.3, 0.2), Fact(0.1, 0.0, 0.3)),
+    ],
+)
+def test_an_absolute_value_has_absolute_limits(one, expected):
+    assert absolute(one) == expected
+
+
+def test_draws_that_are_all_the_same_differ_for_certain():
+    assert difference([1.0, 1.0], [0.0, 0.0]) == Fact(1.0, 1.0, 1.0)
+
+
+def test_steps_are_paired_within_units():
+    rows = pd.DataFrame({"d": [1, 1, 2, 2], "seed": [0, 1, 0, 1], "score": [0.0, 9.0, 1.0, 10.0]})
+    assert steps(rows, "d", "score") == [Fact(1.0, 1.0, 1.0)]
+    assert steps(rows, "d", "score")[0].high < group_means(rows, ["d"], "score")[1].high

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shesha.studies import find, write_index
-from shesha.studies.study_rules import published_of
+from shesha.studies.study_rules import read_published
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "studies.md"
 STUDY = """
@@ -93,4 +93,4 @@ def test_a_study_that_is_not_there_is_refused(folder):
         find("./no.py:own")
     with pytest.raises(ValueError, match="or a file of this folder, got 'no_module:own'"):
         find("no_module:own")
-    assert published_of(find("./mine_alone.py:own")).number.tolist() == [5]
+    assert read_published(find("./mine_alone.py:own")).number.tolist() == [5]

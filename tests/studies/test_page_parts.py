@@ -44,16 +44,16 @@ def test_numbers_are_found_by_table_row_and_name():
     assert published.number(lines, "Table 1", "b", "rho") == 0.2
     assert published.number(lines, "Table 2", "a", "rho") == 0.3
     assert published.number(lines, "Table 1", "3", "n") == 7
-    assert published.of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
+    assert published.lines_of(lines, "Table 2", "Table 3").published.tolist() == ["0.3"]
 
 
 def test_claims_in_words_are_told_apart_from_numbers():
     lines = pd.DataFrame({"key": ["claim/a", "b"], "published": ["yes", "1"]})
-    numbers, worded = published.apart(lines)
+    numbers, worded = published.split_numbers_and_claims(lines)
     assert numbers.key.tolist() == ["b"]
     assert worded.key.tolist() == ["a"]
-    assert published.key_of({"key": "claim/a"}) == "a"
-    assert published.key_of({"key": float("nan")}) == published.key_of({}) == ""
+    assert published.claim_key({"key": "claim/a"}) == "a"
+    assert published.claim_key({"key": float("nan")}) == published.claim_key({}) == ""
 
 
 def test_a_line_of_a_scorecard_names_the_control():

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.facts import Fact
-from shesha.studies.pictures import figure, lines, with_intervals
+from shesha.studies.pictures import draw_with_intervals, figure, lines
 
 
 def drawn(values, **options):
@@ -25,7 +25,7 @@ def test_a_line_on_another_is_dashed():
 
 def test_intervals_are_drawn_from_low_to_high_and_a_fact_without_one_is_a_point():
     made, (ax,) = figure()
-    with_intervals(ax, [1, 2], [Fact(0.5, 0.2, 0.6), Fact(0.3)], label="ours")
+    draw_with_intervals(ax, [1, 2], [Fact(0.5, 0.2, 0.6), Fact(0.3)], label="ours")
     (container,) = ax.containers
     (bars,) = container[2]
     segments = np.array(bars.get_segments())

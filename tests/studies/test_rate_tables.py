@@ -5,16 +5,17 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
+from shesha.studies.rates import rate_interval
 from shesha_studies.chance import _unrelated as unrelated
 from shesha_studies.chance._coverage import NAMES
 from shesha_studies.chance._intervals_page import pool_coverage
-from shesha_studies.chance._rate_tables import exact_limits, outside, pool_rates
+from shesha_studies.chance._rate_tables import outside, pool_rates
 from shesha_studies.trust import _resi as resi
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(0, 20), (3, 40), (20, 20), (11, 200)])
 def test_limits_are_the_rates_at_which_so_few_or_so_many_are_rare(hits, runs):
-    low, high = exact_limits(hits, runs)
+    low, high = rate_interval(hits, runs)
     assert low == 0 if hits == 0 else binom.sf(hits - 1, runs, low) == pytest.approx(0.025)
     assert high == 1 if hits == runs else binom.cdf(hits, runs, high) == pytest.approx(0.025)
 

@@ -9,7 +9,7 @@ import pytest
 
 from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha_studies.biology import _recordings
 from shesha_studies.biology._neuroscience_numbers import numbers, published_checks
 from shesha_studies.biology._recordings import (
@@ -102,7 +102,7 @@ def test_missing_recordings_are_told(monkeypatch, tmp_path):
 
 
 def test_every_published_number_of_the_recordings_is_judged():
-    published, _ = apart(pd.read_csv(PUBLISHED / "neuroscience.csv", comment="#"))
+    published, _ = split_numbers_and_claims(pd.read_csv(PUBLISHED / "neuroscience.csv", comment="#"))
     published = published.assign(published=published.published.astype(float))
     rows = add_regions(pd.read_csv(PAGES / "neuroscience" / "rows.csv"))
     assert len(rows) == len(CELLS)

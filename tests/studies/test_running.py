@@ -11,7 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from shesha.cli._app import app
-from shesha.studies import Check, compare_with_published, find, judged, run, studies, study, write_index, write_page
+from shesha.studies import (
+    Check,
+    compare_with_published,
+    find,
+    judge_number,
+    run,
+    studies,
+    study,
+    write_index,
+    write_page,
+)
 from shesha.studies.appendix import APPENDIX, EVERY, _part
 from shesha.studies.run_files import has_page
 
@@ -100,12 +110,14 @@ def test_the_page_is_made_again_from_what_is_there(tmp_path):
     run([MINE], out=tmp_path)
     (tmp_path / "mine" / "page.md").unlink()
     assert "4 of the 4 cells of the full grid" in write_page(MINE, tmp_path).read_text()
-    with pytest.raises(ValueError, match="out must hold rows of ground-truth"):
+    with pytest.raises(ValueError, match="out must contain rows of ground-truth"):
         write_page("ground-truth", tmp_path)
 
 
 def test_a_folder_without_rows_is_told_how_to_get_them(tmp_path):
-    with pytest.raises(ValueError, match=r"out must hold rows of mine, got none in .*: `shesha study run mine --out"):
+    with pytest.raises(
+        ValueError, match=r"out must contain rows of mine, got none in .*: `shesha study run mine --out"
+    ):
         write_page(MINE, tmp_path / "nowhere")
 
 
@@ -126,7 +138,7 @@ def test_grids_name_parameters():
         def cell(x):
             return {}
 
-    with pytest.raises(ValueError, match="full must hold at least one cell"):
+    with pytest.raises(ValueError, match="full must contain at least one cell"):
 
         @study("empty", paper="new", version=1, full={"x": []}, quick={"x": [1]})
         def empty(x):
@@ -248,17 +260,17 @@ def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
 
 
 def test_verdicts_need_more_than_the_joint_uncertainty():
-    assert judged("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
-    differs = judged("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
+    assert judge_number("P, Table 1", "a", 0.5, 0.56, error=0.02, published_error=0.025).verdict == "agrees"
+    differs = judge_number("P, Table 1", "a", 0.5, 0.56, error=0.01, why="other data")
     assert (differs.verdict, differs.why) == ("differs", "other data")
-    assert judged("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"
-    assert judged("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
+    assert judge_number("P, Table 1", "a", 0.5, 0.5004).verdict == "agrees"
+    assert judge_number("P, Table 1", "a", 0.5, float("nan")).verdict == "not run"
     with pytest.raises(ValueError, match=r"verdict must be one of agrees, differs, .*, got 'fine'"):
         Check("P", "a", 1, 1, "fine")
 
 
 def test_the_index_gathers_every_check(tmp_path):
-    with pytest.raises(ValueError, match="out must hold pages of studies, got none"):
+    with pytest.raises(ValueError, match="out must contain pages of studies, got none"):
         write_index(tmp_path)
     run([MINE], out=tmp_path)
     assert "4 published results. We could check 3 of them" in write_index(tmp_path).read_text()

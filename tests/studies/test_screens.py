@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha_studies.biology import _screens
 from shesha_studies.biology._crispr_numbers import Found, _p_value, published_checks
 from shesha_studies.biology.crispr import crispr
@@ -57,7 +57,7 @@ def test_p_values_agree_below_a_bound_or_within_a_factor_of_three(published, our
 
 
 def test_every_published_number_is_judged_even_of_no_rows():
-    published, _ = apart(pd.read_csv(PUBLISHED / "crispr.csv", comment="#"))
+    published, _ = split_numbers_and_claims(pd.read_csv(PUBLISHED / "crispr.csv", comment="#"))
     rows = pd.DataFrame(columns=["part", "data", "setting", "n", "coherence", "magnitude"])
     checks = list(published_checks(Found(rows), published))
     assert len(checks) == len(published)

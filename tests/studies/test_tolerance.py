@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from shesha.studies.checks import judged
+from shesha.studies.checks import judge_number
 from shesha.studies.tolerance import (
     JOINT,
     allowed_difference,
@@ -21,7 +21,7 @@ def test_differences_of_equal_numbers_agree_nineteen_times_in_twenty():
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(0, 0.3, 4000), rng.normal(0, 0.4, 4000)
     agree = [
-        judged("P", "a", b, a, error=0.3, published_error=0.4, decimals=6).verdict == "agrees"
+        judge_number("P", "a", b, a, error=0.3, published_error=0.4, decimals=6).verdict == "agrees"
         for a, b in zip(ours, theirs, strict=True)
     ]
     assert np.mean(agree) == pytest.approx(0.95, abs=0.012)
@@ -54,16 +54,16 @@ def test_a_printed_interval_gives_the_error_that_made_it():
 
 
 def test_a_range_of_readings_is_an_interval():
-    found = judged("P", "a", 0.639, -0.56, why="unknown", admissible=(-0.56, 0.79))
+    found = judge_number("P", "a", 0.639, -0.56, why="unknown", admissible=(-0.56, 0.79))
     assert (found.verdict, found.loose) == ("agrees", True)
-    assert judged("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
+    assert judge_number("P", "a", 0.9, -0.56, why="unknown", admissible=(-0.56, 0.79)).verdict == "differs"
     for end in (-0.56, 0.79):
-        assert judged("P", "a", end, 0.1, admissible=(-0.56, 0.79)).verdict == "agrees"
+        assert judge_number("P", "a", end, 0.1, admissible=(-0.56, 0.79)).verdict == "agrees"
 
 
 @pytest.mark.parametrize("ours", [None, float("nan")])
 def test_a_number_that_is_not_there_was_not_run(ours):
-    found = judged("P", "a", 0.9, ours, why="no data")
+    found = judge_number("P", "a", 0.9, ours, why="no data")
     assert (found.verdict, found.ours, found.why) == ("not run", None, "no data")
 
 

@@ -12,8 +12,8 @@ import pytest
 from shesha.studies.checks import AGREES, DIFFERS, HOLDS_NOT, SAID, VERDICTS
 from shesha.studies.claims import OPERATORS
 from shesha.studies.facts import Fact
-from shesha.studies.run_files import checks_of_page, facts_of
-from shesha.studies.study_rules import published_of
+from shesha.studies.run_files import checks_of_page, study_facts
+from shesha.studies.study_rules import read_published
 from shesha.studies.study_runs import load_run, write_page
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "studies"
@@ -52,8 +52,8 @@ def verdict_of(rows, words):
     from shesha_studies.biology._neuroscience_page import make_page as page_of
     from shesha_studies.biology.neuroscience import neuroscience
 
-    page = page_of(rows, published_of(neuroscience))
-    checks = checks_of_page(neuroscience, page.checks, facts_of(neuroscience, rows))
+    page = page_of(rows, read_published(neuroscience))
+    checks = checks_of_page(neuroscience, page.checks, study_facts(neuroscience, rows))
     return next(one.verdict for one in checks if words in one.what)
 
 
@@ -82,5 +82,5 @@ def test_the_page_is_written_of_a_folder_that_has_the_rows_alone(tmp_path):
 
 
 def test_a_folder_without_rows_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="out must hold rows of alpha, got none"):
+    with pytest.raises(ValueError, match="out must contain rows of alpha, got none"):
         write_page("alpha", tmp_path)

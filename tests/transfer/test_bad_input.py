@@ -37,7 +37,7 @@ BAD_LABELS = {
     "too few": (TWO[:-1], "y must have one label for each of the 24 rows, got 23"),
     "2-D": (TWO[:, None], r"y must be 1-D, one label per row, got shape \(24, 1\)"),
     "NaN": (changed(TWO, [5, 7], np.nan), "y must be free of NaN, got NaN or infinity in rows 5, 7"),
-    "one class": (np.zeros(N), "y must hold at least 2 classes, got 1"),
+    "one class": (np.zeros(N), "y must contain at least 2 classes, got 1"),
 }
 BAD_ROWS = {
     "NaN": (changed(X, (3, 0), np.nan), "X must be finite, got NaN or infinity in rows 3"),
@@ -71,7 +71,7 @@ def test_words_are_no_features():
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        (changed(P, (slice(2, 4), 0), -0.25), "P must hold probabilities, got negative numbers in rows 2, 3"),
+        (changed(P, (slice(2, 4), 0), -0.25), "P must contain probabilities, got negative numbers in rows 2, 3"),
         (changed(P, (4, 0), 0.5), "P must have rows that sum to 1, got other sums in rows 4"),
         (P * 4, "P must have rows that sum to 1, got other sums in rows 0, 1, 2, 3, 4 and 19 more"),
         (changed(P, 6, np.nan), "P must be finite, got NaN or infinity in rows 6"),

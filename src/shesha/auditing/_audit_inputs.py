@@ -63,18 +63,18 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
     """Describe arrays, and arrays of files, by name."""
     several = representations if isinstance(representations, Mapping) else {"X": representations}
     if not several:
-        raise ValueError("representations must hold at least one matrix, got none")
-    index, found, twice = Contents(), dict[str, Subject](), list[str]()
+        raise ValueError("representations must contain at least one matrix, got none")
+    index, subjects, twice = Contents(), dict[str, Subject](), list[str]()
     for label, given in split_layers(several, layer_axis).items():
         new = _array_subjects(str(label), given, layer_axis, store, index)
-        twice += [repr(name) for name in new if name in found]
-        found |= new
+        twice += [repr(name) for name in new if name in subjects]
+        subjects |= new
     if twice:
         raise ValueError(f"representations must have distinct names, got {', '.join(twice)} more than once")
     index.tell()
-    if not found:
+    if not subjects:
         raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
-    return _align_rows(found)
+    return _align_rows(subjects)
 
 
 def _align_rows(subjects: dict[str, Subject]) -> dict[str, Subject]:

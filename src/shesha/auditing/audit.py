@@ -22,11 +22,11 @@ from shesha.auditing.subject import Subject
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
-from shesha.nulls.permutations import nonempty_arguments
+from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
@@ -138,13 +138,7 @@ def audit(
         n_permutations=_draws(n_permutations),
         pairs=check_pairs(pairs),
         seed=_fix_seed(seed),
-        design={
-            "blocks": blocks,
-            "groups": groups,
-            "within": within,
-            "shift": shift,
-            "block_length": block_length,
-        },
+        design=Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length),
         known=text_lengths(representations),
     )
     if not (holds_paths(representations) or store is not None or scheduler or (workers or 1) > 1):
@@ -189,7 +183,7 @@ def _audit_in_turn(
     subjects: Mapping[str, Subject], y: ArrayLike | None, settings: Settings
 ) -> tuple[list[RepresentationAudit], bool]:
     """Audit one representation after another; Ctrl-C ends it early."""
-    found: list[RepresentationAudit] = []
+    audits: list[RepresentationAudit] = []
     alone = len(subjects) == 1
     try:
         for name, subject in subjects.items() if alone else track(subjects.items(), len(subjects), "representations"):
@@ -197,12 +191,12 @@ def _audit_in_turn(
             with nullcontext() if alone else mute_progress(), warnings.catch_warnings():
                 # The reason stands in the result.
                 warnings.simplefilter("ignore", NotEstimableWarning)
-                found.append(audit_representation(name, subject.load(), y, settings))
+                audits.append(audit_representation(name, subject.load(), y, settings))
     except KeyboardInterrupt:
-        if not found:
+        if not audits:
             raise
-        return found, True
-    return found, False
+        return audits, True
+    return audits, False
 
 
 def _as_result(
@@ -227,12 +221,12 @@ def _classes(y: ArrayLike) -> LabelClasses:
 
 
 def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAxis) -> dict[str, Rows | Rdm]:
-    if isinstance(representations, list | tuple) and all(len(shape_of(one)) == 2 for one in representations):
+    if isinstance(representations, list | tuple) and all(len(array_shape(one)) == 2 for one in representations):
         raise TypeError(f"representations must be a mapping of names to matrices, got a list of {len(representations)}")
     if not isinstance(representations, Mapping):
         representations = {"X": representations}
     if not representations:
-        raise ValueError("representations must hold at least one matrix, got none")
+        raise ValueError("representations must contain at least one matrix, got none")
     representations = split_layers(representations, layer_axis)
     names = [str(name) for name in representations]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -269,8 +263,8 @@ def _require_usable(y: ArrayLike | None, settings: Settings, sizes: Sequence[int
 def _require_usable_labels(y: ArrayLike, sizes: Sequence[int]) -> None:
     """Refuse labels that fit no representation or are row names, before the computation."""
     n_rows = dict.fromkeys(sizes)
-    shape = shape_of(y)
+    shape = array_shape(y)
     length = shape[0] if len(shape) == 1 else -1
     codes, classes = check.labels(y, length if length in n_rows else next(iter(n_rows)))
     if len(classes) > max(2, _MANY_CLASSES * len(codes)):
-        raise ValueError(f"y must hold classes, got {len(classes)} different labels for {len(codes)} rows")
+        raise ValueError(f"y must contain classes, got {len(classes)} different labels for {len(codes)} rows")

@@ -90,24 +90,24 @@ def score_at_width(source: Rows, width: int, settings: Settings, n_features: int
     """
     rng = generator(settings.seed)
     chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
-    found = [_score_columns(source, columns, settings, rng) for columns in chosen]
-    values = np.array([one.value for one in found])
+    scores = [_score_columns(source, columns, settings, rng) for columns in chosen]
+    values = np.array([one.value for one in scores])
     if not np.isfinite(values).any():
-        return found[0]
+        return scores[0]
     known = values[np.isfinite(values)]
     between = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
-    rows = float(np.sqrt(np.mean([one.standard_error**2 for one in found])))
+    rows = float(np.sqrt(np.mean([one.standard_error**2 for one in scores])))
     half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between))
     value = float(known.mean())
     return replace(
-        found[0],
+        scores[0],
         value=value,
         low=max(-1.0, value - half),
         high=min(1.0, value + half),
         standard_error=rows,
         monte_carlo_error=between,
-        n_draws=sum(one.n_draws for one in found),
-        pairs_dropped=sum(one.pairs_dropped for one in found),
+        n_draws=sum(one.n_draws for one in scores),
+        pairs_dropped=sum(one.pairs_dropped for one in scores),
         reason="",
     )
 

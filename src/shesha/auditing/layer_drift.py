@@ -18,6 +18,7 @@ from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes
 from shesha.stability.scores.rdm_drift import EQUAL
 from shesha.support.memory import memory_budget
+from shesha.support.plurals import count
 from shesha.support.types import Index
 from shesha.support.warnings import NotEstimable
 from shesha.views import RankedRdm, Rdm, Rows, representation_from
@@ -106,7 +107,10 @@ def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None,
     bad = sorted({row for one in findings for row in one.left_out})
     kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
     if len(kept) < _MIN_ROWS:
-        return None, f"only {len(kept)} rows have a direction in all representations"
+        return (
+            None,
+            f"only {count(len(kept), 'row')} with a direction in all representations",
+        )
     return kept, ""
 
 

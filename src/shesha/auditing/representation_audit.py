@@ -27,6 +27,7 @@ from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
 from shesha.stability.evaluation import build_request, evaluate, resolve_design
 from shesha.support.memory import MemoryBudgetError
+from shesha.support.plurals import count
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Rdm, Rows
@@ -81,26 +82,28 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         return _audit_distances(name, X, y, settings)
     n, d = X.shape
     faults = find_faults(X) if n and d else Faults()
-    found = RepresentationAudit(name, n, d, faults)
+    finding = RepresentationAudit(name, n, d, faults)
     design = resolve_design(settings.design, n)
     if faults.not_finite:
-        return replace(found, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first")
+        return replace(
+            finding, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first"
+        )
     bad = rows_without_direction(X, faults, settings.metric)
     kept = np.setdiff1d(np.arange(n), bad)
     used = X.drop(bad)
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
         reason = f"needs at least {_MIN_ROWS} rows with a direction and {least} columns, got {len(used)} and {d}"
-        return replace(found, reason=reason)
+        return replace(finding, reason=reason)
     try:
         checked = None if design is not None else DiagnosticRows(used.sample)
         if checked is not None:
-            found = replace(found, dependence=find_dependence([checked]))
-        found = replace(found, doubts=_add_doubts(used, y, kept, n, settings, found.dependence, checked))
+            finding = replace(finding, dependence=find_dependence([checked]))
+        finding = replace(finding, doubts=_add_doubts(used, y, kept, n, settings, finding.dependence, checked))
         own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
-        return _add_stability(replace(found, left_out=tuple(map(int, bad))), used, y, bad, own)
+        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, own)
     except MemoryBudgetError as error:
-        return replace(found, reason=str(error))
+        return replace(finding, reason=str(error))
 
 
 def _add_doubts(
@@ -174,14 +177,14 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tu
 
 
 def _descriptors(rows: Rows) -> dict[str, float]:
-    found = {}
+    values = {}
     for one in descriptors().values():
         if one.audited:
             try:
-                found[one.name] = one.build(rows)
+                values[one.name] = one.build(rows)
             except NotEstimable:
-                found[one.name] = float("nan")
-    return found
+                values[one.name] = float("nan")
+    return values
 
 
 def _add_label_scores(
@@ -190,7 +193,9 @@ def _add_label_scores(
     """Add the scores that need labels, each with its chance level."""
     labels = np.asarray(y)
     misfit = (
-        "" if len(labels) == finding.n_samples else f"there are {len(labels):,} labels and {finding.n_samples:,} rows"
+        ""
+        if len(labels) == finding.n_samples
+        else f"got {count(len(labels), 'label')} for {count(finding.n_samples, 'row')}"
     )
     scores: dict[str, Estimate] = {}
     chances: dict[str, Chance] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.data_sources import MissingDataError
     from shesha.benchmark.leaderboard_table import leaderboard, leaderboard_page
     from shesha.benchmark.model_descriptions import Model, Outcome, Setting
-    from shesha.benchmark.pictures import plot_agreement, plot_ranks
+    from shesha.benchmark.pictures import plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
     from shesha.benchmark.ranks import rank, rank_table
     from shesha.benchmark.run_status import status
@@ -38,7 +38,7 @@ __getattr__, __dir__ = lazy_names(
         "leaderboard_table": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
         "model_descriptions": ("Model", "Outcome", "Setting"),
-        "pictures": ("plot_agreement", "plot_ranks"),
+        "pictures": ("plot_ranks",),
         "ranks": ("rank", "rank_table"),
         "data_sources": ("MissingDataError",),
         "store": ("Store", "StoreError"),
@@ -63,7 +63,6 @@ __all__ = [
     "compare_ranks",
     "leaderboard",
     "leaderboard_page",
-    "plot_agreement",
     "plot_ranks",
     "published",
     "published_runtimes",

@@ -35,22 +35,22 @@ def report(store: str | Path | Store, *, title: str = "Benchmark results", of: S
     of : Suite, optional
         The suite that was run, if it is your own.
     """
-    found = gather(store, of)
-    about = found.about
+    run_data = gather(store, of)
+    about = run_data.about
     parts = [f"# {title}\n\nMade by `shesha bench report` (shesha {about.get('shesha')}, suite {about.get('suite')})."]
-    parts.append("## Models\n\n" + _models(found.models))
-    parts.extend(_agreement(found))
-    if found.ranks is not None:
-        parts.append("## Ranks\n\n" + _ranks(found.ranks))
-    parts.extend(_tables(found))
+    parts.append("## Models\n\n" + _models(run_data.models))
+    parts.extend(_agreement(run_data))
+    if run_data.ranks is not None:
+        parts.append("## Ranks\n\n" + _ranks(run_data.ranks))
+    parts.extend(_tables(run_data))
     parts.append(
         "## Seconds per comparison\n\nTimes include views, divided among the pairs that used them.\n\n"
-        + _plain(found.runtimes, 4)
+        + _plain(run_data.runtimes, 4)
     )
-    if found.shortened:
-        parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{found.shortened}")
-    total = int(found.far["comparisons"].sum())
-    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (found.without or "None."))
+    if run_data.shortened:
+        parts.append(f"## On fewer rows\n\n{_FEWER_ROWS}\n\n{run_data.shortened}")
+    total = int(run_data.far["comparisons"].sum())
+    parts.append(f"## Without value\n\nOf {total} comparisons:\n\n" + (run_data.without or "None."))
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,7 +75,7 @@ def _models(accuracies: pd.DataFrame) -> str:
 
 
 def _agreement(of: Gathered) -> list[str]:
-    if of.scores.empty or (found := agreement(of.scores, published())).empty:
+    if of.scores.empty or (table := agreement(of.scores, published())).empty:
         return []
     text = (
         "For the measures that both have: rank correlation (Spearman) between our column and the published "
@@ -89,7 +89,7 @@ def _agreement(of: Gathered) -> list[str]:
         f"mean ranks and the published ones: {agreed:.2f}."
     )
     return [
-        f"## Compared with the published results\n\n{text}\n\n{_plain(found)}",
+        f"## Compared with the published results\n\n{text}\n\n{_plain(table)}",
         f"### Ranks compared with the published ones\n\n{text_of_ranks}\n\n{_plain(ranks)}",
     ]
 

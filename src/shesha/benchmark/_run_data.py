@@ -72,13 +72,13 @@ class Gathered:
 
 def gather(store: str | Path | Store, of: Suite | None = None) -> Gathered:
     """Read a store once; `of` is the suite that was run, if it is the user's own."""
-    with open_store(store) as found:
+    with open_store(store) as opened_store:
         return Gathered(
-            about=found.about(),
-            scores=results(found, of),
-            models=accuracies(found),
-            runtimes=runtimes(found).reset_index(),
-            far=status(found, of),
-            without=failures(found),
-            shortened=describe_missing_rows(found),
+            about=opened_store.about(),
+            scores=results(opened_store, of),
+            models=accuracies(opened_store),
+            runtimes=runtimes(opened_store).reset_index(),
+            far=status(opened_store, of),
+            without=failures(opened_store),
+            shortened=describe_missing_rows(opened_store),
         )

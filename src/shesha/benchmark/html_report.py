@@ -61,30 +61,30 @@ def report_page(
     about : mapping of str to str, optional
         Further facts about the run.
     """
-    found = gather(store, of)
+    run_data = gather(store, of)
     return Page(
         title=title,
         question="Which similarity measure performs best in tests with known answers?",
-        answer=(_answer(found.ranks),),
+        answer=(_answer(run_data.ranks),),
         numbers=()
-        if found.ranks is None
+        if run_data.ranks is None
         else (
-            as_table(_measure_first(ranks_for_display(found.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
+            as_table(_measure_first(ranks_for_display(run_data.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
         ),
-        doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in found.missing_tests)),
+        doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in run_data.missing_tests)),
         sections=(
-            *_tests(found),
+            *_tests(run_data),
             Section("What the scores mean", _SCORES),
-            *_published_sections(found.published_ranks),
-            Section("Models", (as_table(found.models, "Models"),)),
-            Section("Seconds per comparison", (as_table(found.runtimes, "Seconds per comparison"),)),
-            Section("How far", (as_table(found.far, "How far"),)),
-            *((Section("Without a value", (Lines(tuple(found.without.split("\n"))),)),) if found.without else ()),
+            *_published_sections(run_data.published_ranks),
+            Section("Models", (as_table(run_data.models, "Models"),)),
+            Section("Seconds per comparison", (as_table(run_data.runtimes, "Seconds per comparison"),)),
+            Section("How far", (as_table(run_data.far, "How far"),)),
+            *((Section("Without a value", (Lines(tuple(run_data.without.split("\n"))),)),) if run_data.without else ()),
         ),
         ran=(
             *(about or {}).items(),
-            *((name, str(value)) for name, value in found.about.items()),
-            *run_details(found)[1:],
+            *((name, str(value)) for name, value in run_data.about.items()),
+            *run_details(run_data)[1:],
         ),
     )
 

@@ -135,7 +135,7 @@ def _counting_scores(folder: str | Path, suite: str | None) -> pd.DataFrame:
     frame = frame[frame["test"].isin(list(ranking_scores()))]
     frame = frame[frame["quality"] == frame["test"].map(main_qualities())]
     if frame.empty:
-        raise ValueError("folder must hold submissions with scores that count in ranks, got none")
+        raise ValueError("folder must contain submissions with scores that count in ranks, got none")
     return frame
 
 
@@ -164,7 +164,7 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
     if len(measures) > 1:
         drawn = _resampled_ranks(complete, cells, measures, values, n_resamples, rng)
         low, high = _place_ranges(ranks, drawn, n_tasks, max(map(len, complete["left"])))
-    found = pd.DataFrame(
+    board = pd.DataFrame(
         {
             "domain": domain,
             "measure": measures,
@@ -190,7 +190,7 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "source": "own",
         }
     )
-    ordered = found.sort_values(["mean_rank", "measure"], ignore_index=True)
+    ordered = board.sort_values(["mean_rank", "measure"], ignore_index=True)
     return pd.concat([ordered, left_out], ignore_index=True) if partial else ordered
 
 
@@ -246,16 +246,16 @@ def _resampled_ranks(
     place = {cell: at for at, cell in enumerate(cells)}
     columns = {name: at for at, name in enumerate(measures)}
     draws: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for one in rows.itertuples(index=False):
-        at = place[tuple(getattr(one, name) for name in CELL)]
-        influence = training_influences(float(one.value), one.left)  # type: ignore[arg-type]
+    for row in rows.itertuples(index=False):
+        at = place[tuple(getattr(row, name) for name in CELL)]
+        influence = training_influences(float(row.value), row.left)  # type: ignore[arg-type]
         if len(influence):
             # All measures of a cell meet the same trainings.
             key = at, len(influence)
             if key not in draws:
                 drawn = rng.multinomial(key[1], np.full(key[1], 1 / key[1]), n_resamples)
                 draws[key] = np.asarray(drawn - 1, dtype=np.float64)
-            column = columns[str(one.measure)]
+            column = columns[str(row.measure)]
             moved[:, at, column] += draws[key] @ influence / key[1]
     return _mean_ranks(moved, _resampled_cells(cells, n_resamples, rng))
 

@@ -76,29 +76,29 @@ def entries(
     ValueError
         For an unknown name (close ones are offered), or two entries of one name.
     """
-    found: dict[str, Measure] = {}
+    by_name: dict[str, Measure] = {}
     for one in chosen:
         for measure in _meant(one):
             if not measure.options and measure.name in (options or {}):
                 measure = measure.with_options(**(options or {})[measure.name])
-            if found.setdefault(measure.name, measure) != measure:
+            if by_name.setdefault(measure.name, measure) != measure:
                 raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
     # Every model must meet the same random choices, in this run and the next.
-    return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in found.values()]
+    return [measure if isinstance(measure, PlainMeasure) else measure.with_seed(0) for measure in by_name.values()]
 
 
-def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
-    if not isinstance(one, str):
-        return choose(one)
-    if one.casefold().startswith("calibrated "):
-        return [calibrated(measure) for measure in choose(one[len("calibrated ") :])]
-    if one.casefold() == "all":
+def _meant(choice: str | Measure | Callable[..., float]) -> list[Measure]:
+    if not isinstance(choice, str):
+        return choose(choice)
+    if choice.casefold().startswith("calibrated "):
+        return [calibrated(measure) for measure in choose(choice[len("calibrated ") :])]
+    if choice.casefold() == "all":
         return [*choose("all"), *(calibrated(choose(name)[0]) for name in CALIBRATED)]
-    if is_place(one):
+    if is_place(choice):
         # Modules of the current folder are found as well.
-        import_by_name(one, "measure")
-        return [import_measure(one)]
-    return choose(one)
+        import_by_name(choice, "measure")
+        return [import_measure(choice)]
+    return choose(choice)
 
 
 def make_entry(measure: Measure) -> Entry:

@@ -109,7 +109,7 @@ class Outcome:
     representations: Mapping[str, tuple[NDArray[np.float32], ...]]
     """By pooling ('' where there is one way only), the layers in order, the last hidden one last. Rows are the test
     rows. A feature map has shape (n_rows, height, width, channels) here and in model files; comparisons put channels
-    first (`shesha.kernels.folding`)."""
+    first (`shesha.kernels.map_flattening`)."""
     probabilities: NDArray[np.float64]
     """Of shape (n_rows, n_classes): the classifier's output, rows summing to one."""
     labels: NDArray[np.int64]
@@ -119,7 +119,7 @@ class Outcome:
         """Check that the numbers of rows agree."""
         n_rows = len(self.labels)
         if not self.representations or not all(self.representations.values()):
-            raise ValueError("representations must hold at least one layer of one pooling, got none")
+            raise ValueError("representations must contain at least one layer of one pooling, got none")
         for pooling, layers in self.representations.items():
             for number, layer in enumerate(layers):
                 if len(layer) != n_rows:

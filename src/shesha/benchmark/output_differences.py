@@ -53,7 +53,7 @@ def probabilities(values: ArrayLike, name: str) -> Matrix:
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"{name} must be a non-empty 2-D array (n_rows, n_classes), got shape {rows.shape}")
     if not np.isfinite(rows).all() or (rows < 0).any():
-        raise ValueError(f"{name} must hold finite, non-negative probabilities, got other values")
+        raise ValueError(f"{name} must contain finite, non-negative probabilities, got other values")
     worst = float(np.abs(rows.sum(axis=1) - 1).max())
     if worst > _SUM:
         raise ValueError(f"{name} must have rows that sum to one, got a sum that deviates by {worst:.3g}")

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark.ranks import Pooling, rank, rank_table
-from shesha.benchmark.tables import OTHER, TYPES, match_published, measure_type
-from shesha.charts import PALETTE, agreement, boxes, legend_of_colours, pyplot
+from shesha.benchmark.tables import OTHER, TYPES, measure_type
+from shesha.charts import PALETTE, boxes, legend_of_colours, pyplot
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _COLOURS = dict(zip([*TYPES, OTHER], PALETTE, strict=False))
 _ROW = 0.21
@@ -57,25 +56,3 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
     shown = set(map(measure_type, order["measure"]))
     legend_of_colours(panels[-1].figure, {kind: colour for kind, colour in _COLOURS.items() if kind in shown})
     return panels
-
-
-def plot_agreement(own: pd.DataFrame, published: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw your values against the published ones, one colour per test, with the diagonal.
-
-    Parameters
-    ----------
-    own, published : DataFrame
-        As for `agreement`.
-    ax : matplotlib Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    both = match_published(own, published).dropna(subset=["own", "published"])
-    if both.empty:
-        raise ValueError("own must share scores with published, got none in common")
-    tests = [str(test).replace("_", " ") for test in both["test"]]
-    published_values, own_values = (both[column].to_numpy(dtype=float) for column in ("published", "own"))
-    return agreement(published_values, own_values, tests, labels=("published", "own"), ax=ax)

@@ -33,16 +33,16 @@ def add_published(results: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     require_columns(results, [*_PLACE, "test", "pooling", "measure"], "results")
-    own = results.assign(source="own")
+    own_results = results.assign(source="own")
     paper = published().assign(source="published")
-    there = set(own[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
-    names = {base_name(name) for name in own["measure"]}
+    there = set(own_results[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None))
+    names = {base_name(name) for name in own_results["measure"]}
     places = paper[[*_PLACE, "test", "pooling"]].itertuples(index=False, name=None)
     wanted = [place in there for place in places]
     chosen = paper[pd.Series(wanted, index=paper.index) & ~paper["measure"].isin(names)]
     if chosen.empty:
-        return own
-    return pd.concat([own, chosen[[name for name in chosen if name in own]]], ignore_index=True)
+        return own_results
+    return pd.concat([own_results, chosen[[name for name in chosen if name in own_results]]], ignore_index=True)
 
 
 def rank_with_published(results: pd.DataFrame, *, pooling: Pooling = "cls") -> pd.DataFrame:

@@ -114,9 +114,9 @@ def rank_table(
     chosen = chosen[_counts(chosen, tests, qualities)]
     chosen = chosen[_has_pooling(chosen, pooling)]
     if chosen.empty:
-        raise ValueError("results must hold scores of the requested tests and qualities, got none")
+        raise ValueError("results must contain scores of the requested tests and qualities, got none")
     if chosen.duplicated([*CELL, "measure"]).any():
-        raise ValueError("results must hold each score of a measure once, got duplicates")
+        raise ValueError("results must contain each score of a measure once, got duplicates")
     # Scores that differ by rounding alone are equal.
     rounded = chosen.assign(value=chosen["value"].round(_DIGITS))
     ranks = rounded.groupby(list(CELL), sort=False)["value"].rank(ascending=False)

@@ -194,15 +194,15 @@ def groups(
     """
     sides = {own: _group_pairs(own, groups) for own in groups}
     wanted = {pair for both in sides.values() for side in both for pair in side}
-    found = {pair: pair_value(values, pair, symmetric) for pair in wanted}
-    distinct = {frozenset(pair) if symmetric else pair: value for pair, value in found.items()}
+    known = {pair: pair_value(values, pair, symmetric) for pair in wanted}
+    distinct = {frozenset(pair) if symmetric else pair: value for pair, value in known.items()}
     dropped = sum(map(math.isnan, distinct.values()))
     n = len(distinct) - dropped
     if reason := next((why for own in groups if (why := _too_small(own, groups))), ""):
         return Quality(math.nan, n, dropped, reason), Quality(math.nan, n, dropped, reason)
     scores = []
     for score in (auprc, conformity):
-        parts = {own: score([found[p] for p in a], [found[p] for p in b], closer) for own, (a, b) in sides.items()}
+        parts = {own: score([known[p] for p in a], [known[p] for p in b], closer) for own, (a, b) in sides.items()}
         reason = next((f"group {own}: {part.reason}" for own, part in parts.items() if part.reason), "")
         value = math.nan if reason else float(np.mean([part.value for part in parts.values()]))
         scores.append(Quality(value, n, dropped, reason))
@@ -245,7 +245,7 @@ def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bo
     for one in (pair, pair[::-1]) if symmetric else (pair,):
         if one in values:
             return check.real_number(values[one], "values")
-    raise ValueError(f"values must hold every pair that the test needs (NaN if missing), got none for {pair}")
+    raise ValueError(f"values must contain every pair that the test needs (NaN if missing), got none for {pair}")
 
 
 def _vector(values: ArrayLike, name: str) -> Vector:

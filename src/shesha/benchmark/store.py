@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from shesha import runs
 from shesha.benchmark._store_tables import LAYOUT
@@ -69,23 +68,12 @@ class Difference:
     disagreement: float
 
 
-class Store:
+class Store(sqlite.Database):
     """The numbers of one run on disk. Open it with `with Store(path) as store`."""
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         """Open a file; unless `create`, it must exist and is opened for reading only."""
-        self.path = kinds.path(path, "store")
-        self._connection = sqlite.connect(self.path, LAYOUT, create=create)
-
-    def __enter__(self) -> Self:
-        """Stay open for a while."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file."""
-        self._connection.close()
+        super().__init__(kinds.path(path, "store"), LAYOUT, create=create)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

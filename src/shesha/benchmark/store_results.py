@@ -55,7 +55,7 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
         return of
     name = store.about().get("suite")
     if name is None:
-        raise StoreError(f"store must hold a run, got {store.path}, which is empty")
+        raise StoreError(f"store must contain a run, got {store.path}, which is empty")
     try:
         # A file that is only read must not say what is imported.
         return load_suite(name)
@@ -69,14 +69,14 @@ def find_suite(store: Store, of: Suite | None = None) -> Suite:
 def list_trials(store: Store, of: Suite) -> tuple[list[Trial], Keys]:
     """Return the trials whose models have been planned, and the models' keys."""
     known = store.keys()
-    found: list[Trial] = []
+    all_trials: list[Trial] = []
     keys: dict[Model, str] = {}
     for trial in trials(of.tasks):
         places = {model: model_place(model) for model in trial.models}
         if all(place in known for place in places.values()):
-            found.append(trial)
+            all_trials.append(trial)
             keys |= {model: known[place] for model, place in places.items()}
-    return found, keys
+    return all_trials, keys
 
 
 def _rows(store: Store, of: Suite) -> Iterator[dict[str, Any]]:
@@ -147,15 +147,15 @@ def trial_differences(
     wanted = trial.of.differences
     if not wanted:
         return {}
-    found: dict[str, dict[tuple[str, str], float]] = {kind: {} for kind in wanted}
+    differences: dict[str, dict[tuple[str, str], float]] = {kind: {} for kind in wanted}
     for a, b in combinations(trial.cast(keys, 0).names, 2):
         pair = model_key(a), model_key(b)
         for kind, difference in wanted.items():
             value = known.get(pair, {}).get(versioned_name(kind, difference))
             if value is None and not any(key in failed for key in pair):
                 return None
-            found[kind][a, b] = float("nan") if value is None else value
-    return found
+            differences[kind][a, b] = float("nan") if value is None else value
+    return differences
 
 
 @contextmanager

@@ -85,12 +85,12 @@ def submit(
         chosen = [entry for name, entry in known.items() if not measures or name in measures]
         submissions = [one for entry in chosen if (one := _submission(found, planned, entry))["scores"]]
     if not submissions:
-        raise ValueError("store must hold at least one complete test, got none")
+        raise ValueError("store must contain at least one complete test, got none")
     place = target / _file_name(planned.name)
     place.mkdir(parents=True, exist_ok=True)
     written = []
     for one in submissions:
-        path = place_of(place, one["measure"])
+        path = measure_file(place, one["measure"])
         write_text(path, json.dumps(replace_non_json(one), indent=1, allow_nan=False) + "\n")
         written.append(path)
     return written
@@ -121,21 +121,21 @@ def read_submissions(folder: str | Path) -> pd.DataFrame:
                 raise ValueError(f"{path} must be the only submission of {row['measure']}, got two of {row['suite']}")
             rows[key] = row
     if not rows:
-        raise ValueError(f"folder must hold submissions (shesha bench submit), got none in {folder}")
+        raise ValueError(f"folder must contain submissions (shesha bench submit), got none in {folder}")
     return pd.DataFrame(list(rows.values()))
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         one = json.loads(path.read_text(encoding="utf-8"))
-        told = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
-        told["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
+        texts = {name: kinds.text(one[name], name) for name in ("suite", "measure", "code")}
+        texts["closer"] = check.choice(one["closer"], ("higher", "lower"), "closer")
         if one["format"] != FORMAT:
             raise ValueError(f"format {one['format']}")
         for score in one["scores"]:
             where = {name: kinds.text(score[name], name) for name in (*_PLACE, "test", "quality")}
             left = tuple(_number(value) for value in score["without_training"])
-            yield {**told, **where, "value": _number(score["value"]), "left": left}
+            yield {**texts, **where, "value": _number(score["value"]), "left": left}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} must be a submission of format {FORMAT}, got another file: {error}") from error
 
@@ -144,7 +144,7 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else check.finite_number(value, "value")
 
 
-def place_of(folder: Path, measure: str) -> Path:
+def measure_file(folder: Path, measure: str) -> Path:
     """Return the file of a measure; measures whose names differ in signs alone have files of their own."""
     place = folder / f"{_file_name(measure)}.json"
     try:

@@ -80,15 +80,15 @@ class Suite:
             "dataset": set(datasets),
             "architecture": set(architectures),
         }
-        found = self.tasks
+        tasks = self.tasks
         for what, names in wanted.items():
             known = {getattr(task, what).casefold(): getattr(task, what) for task in self.tasks}
             for name in names:
                 if name.casefold() not in known:
                     raise spelling.unknown(name, what, known.values(), spelling.close_names(name, known.values()))
             plain = {name.casefold() for name in names}
-            found = tuple(task for task in found if not plain or getattr(task, what).casefold() in plain)
-        return found
+            tasks = tuple(task for task in tasks if not plain or getattr(task, what).casefold() in plain)
+        return tasks
 
 
 def domain_name(text: str, known: Collection[str] = tuple(PLACES)) -> str:
@@ -112,14 +112,14 @@ def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
     >>> [str(setting) for setting in setting_groups(label_randomization=(0, 0.5))["label_randomization"]]
     ['standard', 'labels 0.5']
     """
-    found = {}
+    groups = {}
     for name, some in degrees.items():
         test = find(name)
         if not isinstance(test, ByGroups):
             raise ValueError(f"degrees must be those of tests by groups, got some for {test.name}")
         if some:
-            found[test.name] = test.settings(*some)
-    return found
+            groups[test.name] = test.settings(*some)
+    return groups
 
 
 def _groups(
@@ -148,19 +148,19 @@ def task(domain: str, dataset: str, architecture: str, suite: str = "paper", **c
     ValueError
         If a name is unknown, or they do not go together.
     """
-    found = catalogue(domain)
-    usual = found.hyperparameters(dataset, architecture, suite)
-    n_models, n_per_group, n_layered = found.sizes[suite]
-    own: dict[str, Any] = {
-        "groups": setting_groups(**found.setting_degrees(dataset, architecture)),
-        "poolings": found.network(architecture).poolings or found.poolings,
-        "layers": found.layers,
+    entry = catalogue(domain)
+    usual = entry.hyperparameters(dataset, architecture, suite)
+    n_models, n_per_group, n_layered = entry.sizes[suite]
+    own_fields: dict[str, Any] = {
+        "groups": setting_groups(**entry.setting_degrees(dataset, architecture)),
+        "poolings": entry.network(architecture).poolings or entry.poolings,
+        "layers": entry.layers,
         "n_models": n_models,
         "n_per_group": n_per_group,
         "n_layered": n_layered,
     }
     hyper = {**usual, **changes.pop("hyper", {})}
-    return Task(found.domain, dataset, architecture, hyper, **(own | changes))
+    return Task(entry.domain, dataset, architecture, hyper, **(own_fields | changes))
 
 
 def catalogue(domain: str) -> Catalogue[Any, Any, Any]:

@@ -169,7 +169,7 @@ def _pivot(results: pd.DataFrame, column: str, test: str | None, domain: str | N
         if name in ("quality", "dataset", "architecture") or chosen[name].nunique() > 1
     ]
     if chosen.duplicated([*levels, "measure"]).any():
-        raise ValueError("results must hold each score of a measure once, got duplicates")
+        raise ValueError("results must contain each score of a measure once, got duplicates")
     chosen = chosen.assign(type=chosen["measure"].map(measure_type))
     found = chosen.pivot(index=["type", "measure"], columns=levels, values=column)
     seen = {name: {value: place for place, value in enumerate(chosen[name].unique())} for name in levels}

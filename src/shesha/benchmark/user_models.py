@@ -119,14 +119,14 @@ def _score(
 def _name_models(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
     """Return the arrays by name; numbers name those of a sequence."""
     if isinstance(models, Mapping):
-        found = {str(name): model for name, model in models.items()}
+        named = {str(name): model for name, model in models.items()}
     else:
         if not kinds.is_sequence(models):
             raise ValueError(f"{argument} must be a sequence or mapping of arrays, got {_kind(models)}")
-        found = {f"{label} {place}": model for place, model in enumerate(models)}
-    if len(found) < minimum:
-        raise ValueError(f"{argument} must hold at least {minimum}, got {len(found)}")
-    return found
+        named = {f"{label} {place}": model for place, model in enumerate(models)}
+    if len(named) < minimum:
+        raise ValueError(f"{argument} must contain at least {minimum}, got {len(named)}")
+    return named
 
 
 def _kind(given: Any) -> str:
@@ -136,7 +136,7 @@ def _kind(given: Any) -> str:
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
     for name, model in models.items():
         if not isinstance(model, Rdm) and np.ndim(check.dense(model, name)) == 0:
-            raise ValueError(f"{argument} must hold arrays of rows, got {model!r} as {name}")
+            raise ValueError(f"{argument} must contain arrays of rows, got {model!r} as {name}")
     counts = {name: m.n_rows if isinstance(m, Rdm) else len(check.dense(m, name)) for name, m in models.items()}
     if len(set(counts.values())) > 1:
         listed = check.join_items(f"{name} ({n})" for name, n in counts.items())
@@ -164,23 +164,23 @@ def _compare(
     groups = engine.group_by_view(drawn, pairs)
     skipped = engine.too_large(groups, sources)
     scores = (one for group in groups for one in compare_directed(group, sources, skipped))
-    found = _Found({measure.name: {} for measure in chosen})
+    comparisons = _Found({measure.name: {} for measure in chosen})
     for one in track(scores, sum(map(len, pairs.values())), "comparing"):
         score = one.pair.score
-        found.values[score.measure][one.pair.first, one.pair.second] = score.value
+        comparisons.values[score.measure][one.pair.first, one.pair.second] = score.value
         if score.reason:
-            found.reasons.setdefault(score.measure, score.reason)
+            comparisons.reasons.setdefault(score.measure, score.reason)
         elif one.rows_left_out:
-            found.rows_left_out.setdefault(score.measure, []).append(one.rows_left_out)
-    return found
+            comparisons.rows_left_out.setdefault(score.measure, []).append(one.rows_left_out)
+    return comparisons
 
 
-def _frame(scored: Iterable[Sequence[ScoreRow]], found: _Found) -> pd.DataFrame:
+def _frame(scored: Iterable[Sequence[ScoreRow]], comparisons: _Found) -> pd.DataFrame:
     """Return the rows as a table, with notes on values that are missing or use fewer rows."""
     import pandas as pd
 
     rows = []
     for row in (row for rows in scored for row in rows):
-        own = found.reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
-        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own, found.note(row.measure))))})
+        own = comparisons.reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
+        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own, comparisons.note(row.measure))))})
     return pd.DataFrame(rows)

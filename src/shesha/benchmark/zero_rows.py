@@ -93,7 +93,7 @@ def compare_directed(group: Group, sources: Sources, skipped: Skipped) -> Iterat
 def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, metric: Metric) -> dict[Pair, _Lacking]:
     """Find the pairs in which some rows lack a direction."""
     first = group.measures[0]
-    found = {}
+    lacking = {}
     for pair in group.all_pairs:
         if (first.name, pair) in skipped:
             continue
@@ -102,8 +102,8 @@ def _pairs_without_direction(group: Group, sources: Sources, skipped: Skipped, m
             continue
         left_out = np.union1d(*(_find_undirected(side, metric) for side in sides))
         if len(left_out):
-            found[pair] = _Lacking(sides, np.setdiff1d(np.arange(sides[0].n_rows), left_out))
-    return found
+            lacking[pair] = _Lacking(sides, np.setdiff1d(np.arange(sides[0].n_rows), left_out))
+    return lacking
 
 
 def _find_undirected(side: Representation, metric: Metric) -> Index:

@@ -69,17 +69,17 @@ def cell_design(
     there = np.all([[one is not None for one in values] for values in given.values()], axis=0)
     rows = np.flatnonzero(there)
     given = {name: values[rows] for name, values in given.items()}
-    own = given["groupby"]
-    controls = find_controls(own, control)
-    is_control = np.isin(own, controls.labels)
+    labels = given["groupby"]
+    controls = find_controls(labels, control)
+    is_control = np.isin(labels, controls.labels)
     within = given.get("blocks")
     if "per" in given:
-        own = np.where(is_control, own, _join_labels(own, given["per"]))
+        labels = np.where(is_control, labels, _join_labels(labels, given["per"]))
         within = given["per"] if within is None else _join_labels(given["per"], within)
     return CellDesign(
         matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
         rows=rows,
-        labels=own.astype(str),
+        labels=labels.astype(str),
         controls=controls,
         blocks=None if within is None else within.astype(str),
         groups=None if "groups" not in given else given["groups"].astype(str),

@@ -13,6 +13,7 @@ from shesha.coherence.group_table import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds
+from shesha.support.plurals import agree, count
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def coherence_test(
     STAT1  40      0.714   0.160  0.005     0.498
     ATF2   40      0.157   0.163  0.555     0.000
     """
-    found = coherence_table(
+    table = coherence_table(
         adata,
         groupby,
         control=control,
@@ -164,7 +165,7 @@ def coherence_test(
         groups=groups,
         **options,
     )
-    return found.to_frame()
+    return table.to_frame()
 
 
 def coherence(
@@ -226,19 +227,19 @@ def coherence(
     asked = {"control": control, "obsm": obsm, "layer": layer, "per": per, "blocks": blocks, "groups": groups}
     design = cell_design(changed, groupby, **asked)  # type: ignore[arg-type]
     options |= {"method": method, "seed": seed}
-    found = _score_cells(changed, design, options)
+    scores = _score_cells(changed, design, options)
     params = {"groupby": groupby, **asked, **options}
     kept = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
     changed.uns[key_added] = {
-        **_as_uns(found),
+        **_as_uns(scores),
         "params": kept | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
     }
-    changed.obs[f"{key_added}_cosine"] = found.cosines
+    changed.obs[f"{key_added}_cosine"] = scores.cosines
     return changed if copy else None
 
 
 def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) -> CoherenceTable:
-    found = coherence_by_group(
+    scores = coherence_by_group(
         design.matrix,
         design.labels,
         list(design.controls.labels),
@@ -247,19 +248,21 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
         **options,
     )
     cosines = np.full(adata.n_obs, np.nan)
-    cosines[design.rows] = found.cosines
+    cosines[design.rows] = scores.cosines
     notes = [f"shifts in {design.source}, {design.controls}"]
     if design.n_without:
-        notes.append(f"{design.n_without:,} cells without a label are left out")
-    return replace(found, notes=(*found.notes, *notes), cosines=cosines)
+        notes.append(
+            f"{count(design.n_without, 'cell')} without a label {agree(design.n_without, 'is', 'are')} left out"
+        )
+    return replace(scores, notes=(*scores.notes, *notes), cosines=cosines)
 
 
-def _as_uns(found: CoherenceTable) -> dict[str, Any]:
+def _as_uns(result: CoherenceTable) -> dict[str, Any]:
     """Return values in types that AnnData can write to a file."""
     import pandas as pd
 
-    table = found.to_frame()
+    table = result.to_frame()
     table.attrs = {}
-    excluded = pd.DataFrame({"reason": found.excluded.values()}, index=list(found.excluded), dtype=object)
-    links = pd.DataFrame([one.to_dict() for one in found.links], index=[one.second for one in found.links])
-    return {"table": table, "links": links, "excluded": excluded, "notes": "\n".join(found.notes)}
+    excluded = pd.DataFrame({"reason": result.excluded.values()}, index=list(result.excluded), dtype=object)
+    links = pd.DataFrame([one.to_dict() for one in result.links], index=[one.second for one in result.links])
+    return {"table": table, "links": links, "excluded": excluded, "notes": "\n".join(result.notes)}

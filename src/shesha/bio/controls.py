@@ -95,14 +95,14 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     )
     like = [one for one in known if any(all(map(test, _targets(one))) for _, test in stages)]
     for how, test in stages:
-        found = [one for one in known if all(map(test, _targets(one)))]
-        if not found:
+        matches = [one for one in known if all(map(test, _targets(one)))]
+        if not matches:
             continue
-        if len({_stem(one) for one in found}) > 1:
+        if len({_stem(one) for one in matches}) > 1:
             raise ValueError(
-                f"control must be given because several labels resemble controls: {check.join_items(found)}"
+                f"control must be given because several labels resemble controls: {check.join_items(matches)}"
             )
-        controls = Controls(tuple(found), how, tuple(one for one in like if one not in found))
+        controls = Controls(tuple(matches), how, tuple(one for one in like if one not in matches))
         if how != "exact" or controls.others:
             warn(f"{controls}; name them with control=", GuessedControlsWarning)
         return controls

@@ -57,7 +57,7 @@ def discordance(
     share = check.fraction(loess_frac, "loess_frac")
     kept = complete(df, [coherence_col, magnitude_col], "df")
     if len(kept) < _FEWEST:
-        raise ValueError(f"df must hold at least {_FEWEST} perturbations with both values, got {len(kept)}")
+        raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(kept)}")
     coherence, magnitude = (kept[one].to_numpy(dtype=np.float64) for one in (coherence_col, magnitude_col))
     # Ranks are exact; anything else is as exact as the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())

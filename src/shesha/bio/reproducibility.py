@@ -160,7 +160,7 @@ def magnitude_matched_comparison(
     bins = check.count(n_bins, "n_bins", minimum=1)
     table = complete(repro_df, names, "repro_df")
     if len(table) < 4 * bins:
-        raise ValueError(f"repro_df must hold at least {4 * bins} perturbations for {bins} bins, got {len(table)}")
+        raise ValueError(f"repro_df must contain at least {4 * bins} perturbations for {bins} bins, got {len(table)}")
     codes = pd.qcut(table[magnitude_col], q=bins, labels=False, duplicates="drop")
     lines = [
         _group_row(f"Q{code + 1}", table[codes == code], names) for code in range(bins) if (codes == code).sum() >= 6

@@ -92,13 +92,7 @@ def calibrate_layers(
     given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
     rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
     n = _n_rows(rows, columns)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
@@ -170,14 +164,14 @@ def _moments(null: Vector) -> tuple[float, float]:
     return (float(known.mean()), float(known.std(ddof=1))) if len(known) > 1 else (float("nan"), float("nan"))
 
 
-def _summarise_grid(found: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
+def _summarise_grid(totals: Vector, closer: str, alpha: float, best: float | None) -> dict[str, Any]:
     """The summary of the observed grid, and its calibration."""
-    worth = summarise(float(found[0]), found[1:], closer, alpha, best)
+    worth = summarise(float(totals[0]), totals[1:], closer, alpha, best)
     names = ("score", "p_value", "threshold", "null_mean", "null_sd", "n_lost")
     return {
-        "observed": float(found[0]),
-        "n_permutations": len(found) - 1,
-        "null": tuple(found[1:].tolist()),
+        "observed": float(totals[0]),
+        "n_permutations": len(totals) - 1,
+        "null": tuple(totals[1:].tolist()),
         **{name: getattr(worth, name) for name in names},
     }
 
@@ -197,7 +191,7 @@ def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; layers of a sequence are named by number."""
     found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
     if not found:
-        raise ValueError(f"{name} must hold at least one layer, got none")
+        raise ValueError(f"{name} must contain at least one layer, got none")
     return found
 
 

@@ -17,7 +17,7 @@ from shesha.measures.registry import Choice, Data
 from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
-from shesha.support.arrays import like_array
+from shesha.support.arrays import convert_like
 from shesha.support.memory import memory_budget, require
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn
@@ -201,18 +201,18 @@ def function_arguments(
 ) -> list[Any]:
     """Return checked data for a user function: NumPy arrays, or tensors if all inputs are tensors."""
     tensors = all(hasattr(side, "detach") for side in given.values())
-    found = []
+    arguments = []
     for (name, side), source in zip(given.items(), sources, strict=True):
         if source.has_distances_only:
             raise ValueError(f"{name} must be features for your own function, got distances between rows")
         if len(source.shape) != 2:
             raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {source.shape}")
         if tensors and truncate is None:
-            found.append(side)
+            arguments.append(side)
             continue
         rows = truncate_components(source, truncate).to_numpy.rows
-        found.append(like_array(rows, side) if tensors else rows)
-    return found
+        arguments.append(convert_like(rows, side) if tensors else rows)
+    return arguments
 
 
 def truncate_components(source: Representation, truncate: int | float | None) -> Representation:
@@ -226,5 +226,5 @@ def truncate_components(source: Representation, truncate: int | float | None) ->
     else:
         n_components = basis.components_for(check.fraction(truncate, "truncate"))
     basis = basis.truncated(n_components)
-    scaled = basis.directions * like_array(basis.singular_values * basis.unit, basis.directions)
+    scaled = basis.directions * convert_like(basis.singular_values * basis.unit, basis.directions)
     return Representation(scaled, source.precision)

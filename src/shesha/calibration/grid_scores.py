@@ -21,7 +21,7 @@ from shesha.measures.registry import Choice
 from shesha.measures.user_functions import PlainMeasure
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, move_together
+from shesha.views import Representation, move_to_one_device
 
 
 def grid_scores(
@@ -60,7 +60,7 @@ def grid_scores(
         return meant, found
     chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
-    layers = move_together([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
+    layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
     parts = _parts(*sides)
     scores = [_part_scores(chosen, sides, part, truncate, orders, [*rows, *columns]) for part in parts]
@@ -102,19 +102,19 @@ def _part_scores(
     orders: list[Index],
     names: list[str],
 ) -> Iterator[Matrix]:
-    own, others = part.rows, [len(sides[0]) + k for k in part.columns]
+    part_rows, others = part.rows, [len(sides[0]) + k for k in part.columns]
     layers = [*sides[0], *sides[1]]
 
-    folded = [layers[k].fold("columns", part.grid) for k in (*own, *others)]
+    folded = [layers[k].fold("columns", part.grid) for k in (*part_rows, *others)]
     try:
         chosen = [truncate_components(layer, truncate) for layer in folded]
-        rows, columns = chosen[: len(own)], chosen[len(own) :]
+        rows, columns = chosen[: len(part_rows)], chosen[len(part_rows) :]
         for a in rows:
             for b in columns:
                 measure.require_comparable(a, b)
         views = [make_views(measure, side, keep=False) for side in (rows, columns)]
     except NotEstimable as reason:
-        culprit = _culprit(measure, folded, [names[k] for k in (*own, *others)])
+        culprit = _culprit(measure, folded, [names[k] for k in (*part_rows, *others)])
         raise ValueError(
             f"every layer must allow {measure.name} to be computed, got {culprit}one for which {reason}"
         ) from None

@@ -53,7 +53,8 @@ def calibrate_many(
     alpha : float
         Level of the corrected p-values, in (0, 1).
     seed : int, Generator or None
-        Draws the permutations, independent ones for each pair.
+        Draws the permutations: with a number, each pair has the result that `calibrate` has for it, with the same
+        seed and draws.
     **options
         As for `calibrate`.
 
@@ -77,17 +78,17 @@ def calibrate_many(
         raise ValueError(f"pairs must be a mapping of names to (X, Y), at least one, got {what}")
     if len({str(name) for name in pairs}) < len(pairs):
         raise ValueError(f"pairs must have names that differ as text, got {', '.join(map(repr, pairs))}")
+    generator(seed)
     n_draws = _enough(len(pairs), n_permutations, alpha, correction)
-    streams = generator(seed).spawn(len(pairs))
-    found: list[tuple[str, Calibrated]] = []
+    calibrated: list[tuple[str, Calibrated]] = []
     cut_short = False
     with mute_progress():
-        for (name, pair), rng in track(zip(pairs.items(), streams, strict=True), len(pairs), "calibrating"):
+        for name, pair in track(pairs.items(), len(pairs), "calibrating"):
             X, Y = _two(name, pair)
             try:
-                one = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=rng, **options)
+                result = calibrate(X, Y, measure, n_permutations=n_draws, alpha=alpha, seed=seed, **options)
             except KeyboardInterrupt:
-                if not found:
+                if not calibrated:
                     raise
                 cut_short = True
                 break
@@ -95,14 +96,14 @@ def calibrate_many(
                 # Subclasses may need more than a message.
                 kind = next(one for one in _TOLD if isinstance(error, one))
                 raise kind(f"pairs[{name!r}]: {error}") from error
-            found.append((str(name), one))
-            if one.interrupted:
+            calibrated.append((str(name), result))
+            if result.interrupted:
                 cut_short = True
                 break
-    p_values = [one.p_value for _, one in found]
+    p_values = [one.p_value for _, one in calibrated]
     return CalibratedMany(
-        tuple(name for name, _ in found),
-        tuple(one for _, one in found),
+        tuple(name for name, _ in calibrated),
+        tuple(one for _, one in calibrated),
         tuple(holm(p_values).tolist()),
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,
@@ -114,15 +115,15 @@ def calibrate_many(
 def _enough(n_pairs: int, n_permutations: int | None, alpha: float, correction: Correction) -> int:
     """Return the number of draws; warn if no single pair could become significant."""
     needed = fewest_permutations(n_pairs, check.fraction(alpha, "alpha", closed=False))
-    found = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
+    n_draws = min(max(DRAWS, needed), MOST) if n_permutations is None else n_permutations
     # Of several small p-values Benjamini and Hochberg's correction asks less, Holm's does not.
-    if check.count(found, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
+    if check.count(n_draws, "n_permutations") < needed and (correction == "holm" or n_permutations is None):
         warn(
-            f"with {found} permutations, a single one of {n_pairs} pairs cannot be significant at {alpha:g} after "
+            f"with {n_draws} permutations, a single one of {n_pairs} pairs cannot be significant at {alpha:g} after "
             f"correction; use n_permutations={needed}",
             CalibrationWarning,
         )
-    return found
+    return n_draws
 
 
 def _two(name: str, pair: Any) -> Pair:

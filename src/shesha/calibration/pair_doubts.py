@@ -21,8 +21,8 @@ from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, NotEstimable, warn
 from shesha.views import Adjusted, Gram, Representation
 
-_TOLD_BEFORE = ("order", "alternating order", "duplicates")
-"""Dependent rows have separate warnings, which take the design into account."""
+_NO_WARNING = ("order", "alternating order", "duplicates", "copies")
+"""Dependent rows have separate warnings, which take the design into account; copies have a value that shows them."""
 _OF_ROWS = ("few rows", "rare cluster")
 """Doubts that name rows which change the score."""
 _MOVED = 0.2
@@ -78,23 +78,23 @@ def replace_row_effects(
     """
     if not scale > 0:
         return doubts
-    found = []
-    for one in doubts:
+    kept = []
+    for doubt in doubts:
         # A cluster of more rows than are looked at has members that nobody named.
-        if one.name not in _OF_ROWS or (one.name == "rare cluster" and doubts.n_looked_at < n_rows):
-            found.append(one)
+        if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
+            kept.append(doubt)
             continue
         try:
-            left = without(np.setdiff1d(np.arange(n_rows), one.rows))
+            left = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
         except NotEstimable:
             left = float("nan")
         effect = abs(left - observed) / scale
         if effect >= _MOVED:
-            measured = few_rows_doubt(measure, one.rows, observed, left, effect)
-            found.append(
-                measured if one.name == "few rows" else cluster_doubt(measure, one.rows, observed, left, effect)
+            measured = few_rows_doubt(measure, doubt.rows, observed, left, effect)
+            kept.append(
+                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, left, effect)
             )
-    return replace(doubts, found=tuple(sorted(found, key=lambda one: -one.effect)))
+    return replace(doubts, found=tuple(sorted(kept, key=lambda one: -one.effect)))
 
 
 def leave_out_scorer(
@@ -140,5 +140,5 @@ def _worst_bound(subject: Subject) -> float:
 def warn_of_doubts(doubts: Doubts) -> None:
     """Warn of problems that change the meaning of a p-value or a score."""
     for one in doubts:
-        if one.name not in _TOLD_BEFORE:
+        if one.name not in _NO_WARNING:
             warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)

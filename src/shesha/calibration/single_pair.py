@@ -120,13 +120,7 @@ def calibrate(
     (0.41, 0.0, False)
     """
     subject = prepare(X, Y, measure, options, truncate=truncate, seed=seed, covariates=covariates)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in subject.sides), design))
     orders, exchanged = draw_permutations(
         subject.n_rows,
@@ -157,17 +151,17 @@ def calibrate(
     observed, null = float(scores[0, 0, 0]), scores[1:, 0, 0]
     if np.isnan(observed):
         return missing_result("the measure gave NaN for the observed pairing", len(null), common)
-    found = summarise(observed, null, subject.closer, alpha, best)
-    require_attainable_maximum(maximum, observed, found.threshold, subject.closer)
+    summary = summarise(observed, null, subject.closer, alpha, best)
+    require_attainable_maximum(maximum, observed, summary.threshold, subject.closer)
     without = leave_out_scorer(subject, measure, options, truncate, seed) if covariates is None else None
-    doubts = weigh_doubts(doubts, subject, observed, found.null_mean, found.null_sd, best, without)
+    doubts = weigh_doubts(doubts, subject, observed, summary.null_mean, summary.null_sd, best, without)
     return Calibrated(
         observed=observed,
         n_permutations=len(null),
         null=tuple(null.tolist()),
         interrupted=interrupted,
         doubts=doubts,
-        **vars(found),
+        **vars(summary),
         **common,
     )
 
@@ -198,11 +192,11 @@ def _plain(value: Any) -> Any:
 
 def collect(scores: Iterator[Matrix], total: int) -> tuple[Matrix, bool]:
     """Collect the scores; Ctrl-C keeps those so far, if there is at least one draw."""
-    found: list[Matrix] = []
+    collected: list[Matrix] = []
     try:
-        found.extend(track(scores, total, "permuting"))
+        collected.extend(track(scores, total, "permuting"))
     except KeyboardInterrupt:
-        if len(found) < 2:
+        if len(collected) < 2:
             raise
-        return np.stack(found), True
-    return np.stack(found), False
+        return np.stack(collected), True
+    return np.stack(collected), False

@@ -30,7 +30,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.inputs import validation as check
 from shesha.measures import Measure, choose
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.results.changes.diff import Diff, LayerChange
 from shesha.results.changes.row_map import RowMap
 from shesha.support import argument_types as kinds
@@ -170,7 +170,7 @@ def diff(
         name: layer_change(_layer_pair(name, sides, scored), chosen, evidence)
         for name in track(list(sides.others), len(sides.others), "layers")
     }
-    layer = _layer_to_look_at(list(layers.values()))
+    layer = _most_changed_layer(list(layers.values()))
     looked_at = draw_rows(rows, _LOOKED_AT, seed)
     if len(looked_at) < len(rows):
         notes.append(f"The search for rows that moved used {len(looked_at):,} random rows of {len(rows):,}.")
@@ -259,7 +259,7 @@ def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
     return LayerPair(name, sides.others[name], before, after, unchanged)
 
 
-def _layer_to_look_at(layers: Sequence[LayerChange]) -> str:
+def _most_changed_layer(layers: Sequence[LayerChange]) -> str:
     """Return the last changed layer, or the one that changed most, to search for moved rows."""
     beyond = [one.name for one in layers if one.is_beyond_noise]
     return beyond[-1] if beyond else max(layers, key=lambda one: np.nan_to_num(one.change)).name

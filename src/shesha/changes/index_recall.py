@@ -98,14 +98,14 @@ def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
     (4,)
     """
     n, k = truth.shape
-    found = np.empty(n)
+    recalls = np.empty(n)
     for start in range(0, n, _PANEL):
         own = np.arange(start, min(start + _PANEL, n))
         distances = -(queries[own] @ vectors.T)
         distances[np.arange(len(own)), own] = np.inf
         near = np.asarray(smallest(distances, k))
-        found[own] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(own.tolist())]
-    return found
+        recalls[own] = [np.isin(truth[row], near[i]).mean() for i, row in enumerate(own.tolist())]
+    return recalls
 
 
 def _other_width(old: Matrix, new: Matrix) -> Recall:

@@ -36,18 +36,18 @@ def layer_change(pair: LayerPair, measures: Sequence[Measure], evidence: Evidenc
     """Score a layer by every measure, compared with unchanged encodings; the first measure decides."""
     values, reasons = drifts(measures, pair.before, pair.after)
     noise = _noise(pair, measures)
-    found = []
+    scores = []
     for i, measure in enumerate(measures):
         low, high, note = NAN, NAN, reasons[i]
         if np.isfinite(values[i]):
             low, high, note = _interval(measure, pair, float(values[i]), evidence)
         most = float(np.nanmax(noise[:, i])) if np.isfinite(noise[:, i]).any() else NAN
-        found.append(MeasureChange(measure.name, float(values[i]), low, high, most, note))
+        scores.append(MeasureChange(measure.name, float(values[i]), low, high, most, note))
     limit = noise_limit(noise[:, 0].tolist())
-    first = found[0]
+    first = scores[0]
     verdict = judge(first.change, first.low, limit)
     return LayerChange(
-        pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(found)
+        pair.name, pair.other, verdict, first.change, first.low, first.high, first.noise, limit, tuple(scores)
     )
 
 

@@ -69,7 +69,7 @@ class Reader:
             given = _read_file(Path(given), self.layer_axis)
         found = check_named_arrays(_as_mapping(given, name, self.layer_axis), name, name + "[{!r}]")
         if not found:
-            raise ValueError(f"{name} must hold at least one layer, got none")
+            raise ValueError(f"{name} must contain at least one layer, got none")
         for layer, one in found.items():
             if one.has_distances_only or len(one.shape) != 2:
                 raise ValueError(f"{name}[{layer!r}] must be a matrix (n_rows, n_features), got shape {one.shape}")
@@ -92,18 +92,18 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
     given |= {f"also[{i}]": one for i, one in enumerate(_many(also, "also"))}
     read = {name: reader.read(one, name) for name, one in given.items()}
     matched, note = match_layers(list(read["before"]), list(read["after"]))
-    found: dict[tuple[str, str], Representation] = {}
+    representations: dict[tuple[str, str], Representation] = {}
     for name, layers in read.items():
         for layer, other in matched.items():
             own = layer if name == "before" or name.startswith("again") else other
             if own not in layers:
                 own = _counterpart(layer, list(read["before"]), list(layers), name)
-            found[name, layer] = layers[own]
-    _require_same_counts(found)
-    known = tuple(one.names for one in found.values() if one.names is not None)
-    aligned = align_rows({f"{name}[{layer}]": one for (name, layer), one in found.items()})
+            representations[name, layer] = layers[own]
+    _require_same_counts(representations)
+    known = tuple(one.names for one in representations.values() if one.names is not None)
+    aligned = align_rows({f"{name}[{layer}]": one for (name, layer), one in representations.items()})
     sides: dict[str, dict[str, Representation]] = {name: {} for name in read}
-    for (name, layer), one in zip(found, aligned.values(), strict=True):
+    for (name, layer), one in zip(representations, aligned.values(), strict=True):
         sides[name][layer] = one
     again_sides, also_sides = (
         tuple(side for name, side in sides.items() if name.startswith(start)) for start in ("again[", "also[")
@@ -199,6 +199,5 @@ def _same_end(one: str, other: str) -> bool:
     return long.endswith(f".{short}")
 
 
-def _join(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _join(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -75,15 +75,13 @@ def moved_rows(
     )
 
 
-def losses_by_class(
-    before: Representation, after: Representation, labels: Sequence[str], k: int, most: int = 30
-) -> dict[str, float]:
+def losses_by_class(before: Representation, after: Representation, labels: Sequence[str], k: int) -> dict[str, float]:
     """Return the mean share of neighbours that the rows of each class lost, the largest first.
 
-    Empty without classes, and where there are more than `most`.
+    Empty without classes, and where there are more than 30.
     """
     names, codes = np.unique(np.asarray(labels), return_inverse=True)
-    if not 2 <= len(names) <= most:
+    if not 2 <= len(names) <= 30:
         return {}
     try:
         lost = neighbours_lost(before, after, k)

@@ -37,7 +37,7 @@ class NoiseFloor:
         """A description of the noise floor."""
         parts = []
         if self.again:
-            parts.append(_count(len(self.again), "re-encoding", "re-encodings"))
+            parts.append(f"{len(self.again)} re-encoding{'s' * (len(self.again) != 1)}")
         if self.also:
             n = len(self.also) + 1
             parts.append(f"{n} runs of the same change among each other")
@@ -63,7 +63,3 @@ def add_noise(one: Representation, rng: np.random.Generator, share: float = SHAR
     rows = one.to_numpy.rows
     spread = rows.std(axis=1, keepdims=True)
     return Representation(rows + share * spread * rng.standard_normal(rows.shape), one.precision)
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"

@@ -78,15 +78,15 @@ def label_rows(rows: Index, labels: Array | None) -> list[str]:
 def per_row(sides: Sides, **given: Any) -> dict[str, Array]:
     """Return arguments with one entry per row, in the order of the rows, without None."""
     there = {name: values for name, values in given.items() if values is not None}
-    found = {}
+    columns = {}
     for name, values in labels_in_order(sides.names, there).items():
         array = check.dense(values, name)
         if array.shape != (sides.n_rows,):
             raise ValueError(
                 f"{name} must have one label for each of the {sides.n_rows:,} rows, got shape {array.shape}"
             )
-        found[name] = array
-    return found
+        columns[name] = array
+    return columns
 
 
 def last_layer(

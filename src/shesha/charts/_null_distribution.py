@@ -42,7 +42,9 @@ def null_distribution(
     """
     ax = axes_or_new(ax, (4.8, 3.0))
     finite = [value for value in null if isfinite(value)]
-    ax.hist(finite, bins=min(30, max(5, len(finite) // 8)), color="#b9c7d6", label=drawn)
+    ax.hist(
+        finite, bins=min(30, max(5, len(finite) // 8)), color="#b9c7d6", edgecolor="#6d8093", linewidth=0.8, label=drawn
+    )
     if isfinite(threshold):
         ax.axvline(threshold, color=EXPECTED, linestyle="--", linewidth=1.2, label="threshold")
     if isfinite(observed):

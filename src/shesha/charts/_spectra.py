@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.charts._axes import PALETTE, axes_or_new, literal, sequence_of_colours
-from shesha.charts._layer_curves import DASHES
+from shesha.charts._curves import DASHES
 from shesha.support.types import Vector
 
 if TYPE_CHECKING:

@@ -84,20 +84,20 @@ def cite(*used: str | Result | Mapping[str, Any]) -> Citations:
     return Citations((_library(), *entries), tuple(unchecked))
 
 
-def _sources(one: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _sources(item: str | Result | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the name and the reference of each measure or score."""
-    if isinstance(one, str):
-        found = _find(one)
-        if found is None:
+    if isinstance(item, str):
+        entry = _find(item)
+        if entry is None:
             # Raises an error that lists close names.
             every = [SimpleNamespace(names=_measure_names(known)) for known in (*measures.choose("all"), *_scores())]
-            spelling.find_by_name(one, every, "name", "`shesha measures` and `shesha scores`")
+            spelling.find_by_name(item, every, "name", "`shesha measures` and `shesha scores`")
         else:
-            yield found.name, found.reference
+            yield entry.name, entry.reference
         return
-    for name in dict.fromkeys(_names_in(one.to_dict() if isinstance(one, Result) else one)):
-        if (found := _find(name)) is not None:
-            yield found.name, found.reference
+    for name in dict.fromkeys(_names_in(item.to_dict() if isinstance(item, Result) else item)):
+        if (entry := _find(name)) is not None:
+            yield entry.name, entry.reference
 
 
 def _names_in(plain: Any) -> Iterator[str]:

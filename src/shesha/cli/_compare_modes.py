@@ -52,7 +52,7 @@ class Comparing:
         from shesha.comparison import compare
 
         (first, X), (second, Y) = arrays.items()
-        found = compare(
+        comparison = compare(
             X,
             Y,
             self.measures,
@@ -65,8 +65,8 @@ class Comparing:
             **options,
             seed=self.seed,
         )
-        self._write(found, arrays, self.permutations if calibrate else 0)
-        require_value(found.scores)
+        self._write(comparison, arrays, self.permutations if calibrate else 0)
+        require_value(comparison.scores)
 
     def compare_all_pairs(self, arrays: Any, *, calibrate: bool, **options: Any) -> None:
         """Compare every pair of several representations, in memory or in files, with chance levels on request."""
@@ -96,7 +96,7 @@ class Comparing:
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
         """Compare the first representation with each other within each class, by measures that suit few rows."""
-        from shesha.comparison.several_within_classes import compare_several_within
+        from shesha.comparison.several_models_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 
         (first, X), *others = arrays.items()
@@ -166,11 +166,11 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     from shesha.measures import choose
     from shesha.report import page_width, wrap
 
-    told = []
+    texts = []
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
-        told.append(f"These three measures answer different questions. Use --measures all for the other {others}")
+        texts.append(f"These three measures answer different questions. Use --measures all for the other {others}")
     if permutations:
         least = 1 / (permutations + 1)
-        told.append(f"p comes from {permutations:,} random matchings of the rows and cannot be below {least:.2g}.")
-    return [line for text in told for line in wrap(text, page_width(), hanging="")]
+        texts.append(f"p comes from {permutations:,} random matchings of the rows and cannot be below {least:.2g}.")
+    return [line for text in texts for line in wrap(text, page_width(), hanging="")]

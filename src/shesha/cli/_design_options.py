@@ -111,14 +111,14 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
 
     from shesha.inputs import NamedRows, align_labels
 
-    found = {value: _read("covariates", value, first, by_position) for value in covariates}
-    counts = {value: len(column) for value, column in found.items()}
+    columns = {value: _read("covariates", value, first, by_position) for value in covariates}
+    counts = {value: len(column) for value, column in columns.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"--covariates must all have the same rows, got {counts}")
-    names = next((one.known for one in found.values() if isinstance(one, NamedRows)), None)
+    names = next((one.known for one in columns.values() if isinstance(one, NamedRows)), None)
     if names is None:
-        return DataFrame(found)
-    ordered = {value: asarray(align_labels(names, one, value, "covariates")) for value, one in found.items()}
+        return DataFrame(columns)
+    ordered = {value: asarray(align_labels(names, one, value, "covariates")) for value, one in columns.items()}
     return DataFrame(ordered, index=names.values)
 
 

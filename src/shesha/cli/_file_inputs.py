@@ -62,7 +62,7 @@ def read_representations(
     repeated = [str(path) for path in dict.fromkeys(files) if files.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
         rows = None if by_position else contents.row_names
@@ -72,10 +72,10 @@ def read_representations(
         for name, array in contents.representations.items():
             if name in few:
                 continue
-            full = full_name(path, name, found, alone=len(files) == 1)
-            found[full] = array if rows is None else NamedRows(array, rows)
+            full = full_name(path, name, arrays, alone=len(files) == 1)
+            arrays[full] = array if rows is None else NamedRows(array, rows)
             if distances:
-                found[full] = Rdm(found[full], full)
+                arrays[full] = Rdm(arrays[full], full)
         if keys is None:
             for name, reason in contents.skipped.items():
                 if name != labels_inside and name not in (labels_inside or ()):
@@ -83,9 +83,11 @@ def read_representations(
         for name, split in contents.split.items():
             if split.doubtful:
                 typer.echo(f"{path}: {name} is {split.describe('--layer-axis ')}", err=True)
-    if keys is None and len(found) > _MOST_ARRAYS:
-        raise ValueError(f"FILE must hold at most {_MOST_ARRAYS:,} arrays, got {len(found):,}: choose some with --key")
-    return ReadArrays(found, shared_token_counts(files))
+    if keys is None and len(arrays) > _MOST_ARRAYS:
+        raise ValueError(
+            f"FILE must contain at most {_MOST_ARRAYS:,} arrays, got {len(arrays):,}: choose some with --key"
+        )
+    return ReadArrays(arrays, shared_token_counts(files))
 
 
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:

@@ -62,14 +62,14 @@ class CommandWithPanels(TyperCommand):
             return
         every = bool(ctx.meta.get(_WANTS_ALL))
         arguments, options = [], {}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx)
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            if one.param_type_name == "argument":
+            if parameter.param_type_name == "argument":
                 arguments.append(record)
             else:
-                options[next(name for name in one.opts if name.startswith("--"))] = record
+                options[next(name for name in parameter.opts if name.startswith("--"))] = record
         rare = [] if every else [name for name in options if name in RARE]
         shown = {name: record for name, record in options.items() if name not in rare}
         if rare:

@@ -107,19 +107,19 @@ class FromModels:
 
     def last_layers(self) -> dict[str, Any]:
         """Return the last block of each model, or all named layers, by model and layer."""
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         short = [Path(model).name for model in self.models]
         names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
         for name, model in zip(names, self.models, strict=True):
             layers = self._encode(model)
             kept = layers if self.layers else dict(list(layers.items())[-1:])
-            found |= {f"{name} {layer}": array for layer, array in kept.items()}
-        return found
+            arrays |= {f"{name} {layer}": array for layer, array in kept.items()}
+        return arrays
 
     def _encode(self, model: str, out: Path | None = None) -> dict[str, Any]:
         from shesha.extract import encode
 
-        found = encode(
+        encodings = encode(
             model,
             read_texts(self.file, self.column),
             self.layers or "all",
@@ -128,8 +128,8 @@ class FromModels:
             device=self.device,
             out=out,
         )
-        typer.echo(f"shesha: {found.describe()}", err=True)
-        return found
+        typer.echo(f"shesha: {encodings.describe()}", err=True)
+        return encodings
 
     def write_layers(self, out: Path) -> dict[str, Any]:
         """Write the layers of one model to a file, and return them."""

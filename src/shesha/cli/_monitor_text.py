@@ -38,10 +38,12 @@ def status_lines(checks: list[dict[str, Any]], updates: list[dict[str, Any]]) ->
     lines = []
     if checks:
         rows = [["check", "state", "drift", "p", "evidence"]]
-        for one in checks:
-            first, sequence = one["scores"][0], one["sequence"]
+        for event in checks:
+            first, sequence = event["scores"][0], event["sequence"]
             numbers = [_short(first["drift"]), _short(first["p_value"])]
-            rows.append([one["at"], one["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)])
+            rows.append(
+                [event["at"], event["state"], *numbers, _short(sequence["shiryaev_roberts"] if sequence else None)]
+            )
         lines += columns(rows, "<<>>>")
     if updates:
         rows = [["update", "state", "new rows", "evidence, power of ten"]]

@@ -76,8 +76,8 @@ def name_options(text: str, command: str | None = None) -> str:
 
     Examples
     --------
-    >>> name_options("y must hold classes, got 9 different labels for 10 rows", "audit")
-    '--labels must hold classes, got 9 different labels for 10 rows'
+    >>> name_options("y must contain classes, got 9 different labels for 10 rows", "audit")
+    '--labels must contain classes, got 9 different labels for 10 rows'
     >>> name_options("for a series pass shift=True, for batches blocks=", "audit")
     'for a series pass --shift, for batches --blocks'
     """

@@ -68,7 +68,7 @@ class Outputs:
 
     def write(
         self,
-        found: Any,
+        result: Any,
         files: Sequence[Path],
         *,
         report: str | None = None,
@@ -83,7 +83,7 @@ class Outputs:
 
         Parameters
         ----------
-        found : Result
+        result : Result
             What was found; its page, card and plain values are asked for where they are wanted.
         files : sequence of Path
             Inputs, whose fingerprints are reported.
@@ -107,22 +107,22 @@ class Outputs:
         from shesha.results.paper_sentences import sentence_sections
 
         plot, card = self.plot, self.card
-        numbers = found.to_dict() if content is None else content
-        text = str(found) if report is None else report
-        whole = not (brief or getattr(found, "interrupted", False))
-        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(found)) if whole else ""]))
+        numbers = result.to_dict() if content is None else content
+        text = str(result) if report is None else report
+        whole = not (brief or getattr(result, "interrupted", False))
+        shown = "\n\n".join(filter(None, [text, as_text(sentence_sections(result)) if whole else ""]))
         # The numbers come first, and each output fails alone: what took an hour must not be lost for a picture.
         failures = [
             *([] if str(self.json) == "-" else print_report(shown)),
             *write_output("--json", self.json, lambda: emit_numbers(numbers, self.json)),
-            *write_output("--html", self.html, lambda: save_page(self.html, found.page, files)),
+            *write_output("--html", self.html, lambda: save_page(self.html, result.page, files)),
             *write_output("--explore", self.explore, lambda: save_page(self.explore, row_map, files)),
-            *write_output("--card", card, lambda: save_card(card, found.card, files, data, model)),
-            *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: found.plot()))),
+            *write_output("--card", card, lambda: save_card(card, result.card, files, data, model)),
+            *write_output("--plot", plot, lambda: save_picture(plot, picture or (lambda: result.plot()))),
         ]
         if failures:
             raise OSError("; ".join(failures))
-        if getattr(found, "interrupted", False):
+        if getattr(result, "interrupted", False):
             raise typer.Exit(INTERRUPTED)
 
 

@@ -49,7 +49,7 @@ def read_texts(path: Path, column: str | None) -> list[str]:
         raise ValueError(f"--texts must be a .txt file without a column, got {path}:{column}")
     texts = path.read_text(encoding="utf-8-sig").splitlines()
     if not texts:
-        raise ValueError(f"--texts must hold a text per line, got the empty file {path}")
+        raise ValueError(f"--texts must contain a text per line, got the empty file {path}")
     return texts
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._option_names import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
@@ -74,13 +74,8 @@ def audit_command(
     within: _design_options.Within = None,
     shift: _design_options.Shift = False,
     block_length: _design_options.BlockLength = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.WorkersOfSeveral = None,
+    scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Keep results in this file; rerun the same command to resume, or to add new FILEs."),
@@ -130,7 +125,7 @@ def audit_command(
             for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
         )
         pairs = str(_QUICK_PAIRS) if pairs is None else pairs
-    found = audit(
+    result = audit(
         representations,
         y,
         metric=metric,  # type: ignore[arg-type]  # Checked by name in the call.
@@ -145,11 +140,11 @@ def audit_command(
         scheduler=scheduler,
         store=store,
     )
-    found = _note_label_column(found, column)
+    result = _note_label_column(result, column)
     if models is None:
-        found = _drop_unordered_drift(found, files, key)
+        result = _drop_unordered_drift(result, files, key)
     named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
-    show(found, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
+    show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
             "shesha: a first look (--quick): without it, intervals are more reliable and p-values more precise",
@@ -232,24 +227,26 @@ def _has_order(files: list[Path], keys: list[str] | None, names: list[str]) -> b
 
 
 def show(
-    found: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
+    result: Audit, outputs: _outputs.Outputs, files: Sequence[Path] = (), data: str = "", *, full: bool = False
 ) -> None:
     """Print the report, write the requested files, and end with status 2 if something was not scored."""
     from shesha.report import as_text
     from shesha.results.audit.first_screen import first_screen
     from shesha.results.audit.sections import sections
 
-    meanings = {name: meaning.line for name, meaning in found.meanings.items()}
-    parts = sections(found, name_options) if full else first_screen(found, name_options, _next(found, outputs, files))
+    meanings = {name: meaning.line for name, meaning in result.meanings.items()}
+    parts = (
+        sections(result, name_options) if full else first_screen(result, name_options, _next(result, outputs, files))
+    )
     outputs.write(
-        found,
+        result,
         files,
         report=as_text(parts),
-        content={**found.to_dict(), "ranking": found.ranking, "meanings": meanings},
+        content={**result.to_dict(), "ranking": result.ranking, "meanings": meanings},
         data=data,
         brief=not full,
     )
-    unscored = [one.name for one in found.representations if one.reason or _lacks_stability(one)]
+    unscored = [one.name for one in result.representations if one.reason or _lacks_stability(one)]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)

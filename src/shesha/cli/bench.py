@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from shesha.cli import _outputs
+from shesha.cli import _outputs, _worker_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,10 +62,8 @@ def run_command(
         list[str] | None,
         typer.Option(help="'all' (default), 'ReSi', a family, a name, 'calibrated CKA', or your own module:function."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.Workers = None,
+    scheduler: _worker_options.Scheduler = None,
     store: StoreFile = _DEFAULT,
     keep_checkpoints: Annotated[
         bool, typer.Option("--keep-checkpoints", help="Keep weights of trained models.")
@@ -87,7 +85,7 @@ def run_command(
     _outputs.require_page(html)
     _outputs.require_separate({"--html": html}, [store])
     with _explain_resume(store):
-        found = run(
+        scores = run(
             suite,
             domains=domain or (),
             datasets=dataset or (),
@@ -101,19 +99,19 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    far = status(store, named_suite(suite))
+    far = status(store, find_suite(suite))
     failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
     if failed or without:
         typer.echo(
             f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
         )
-    if found.empty:
+    if scores.empty:
         typer.echo("shesha: no test is complete", err=True)
     else:
-        _show_own_ranks(found)
-        _tell_what_is_not_known(found)
-    _outputs.save_page(html, lambda about: report_page(store, of=named_suite(suite), about=about), [])
-    if found.empty:
+        _show_own_ranks(scores)
+        _tell_what_is_not_known(scores)
+    _outputs.save_page(html, lambda about: report_page(store, of=find_suite(suite), about=about), [])
+    if scores.empty:
         raise typer.Exit(_NOTHING)
 
 
@@ -127,14 +125,14 @@ def _explain_resume(store: Path) -> Iterator[None]:
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
-def _tell_what_is_not_known(found: pd.DataFrame) -> None:
+def _tell_what_is_not_known(scores: pd.DataFrame) -> None:
     """Print a note on the basis of the ranks, if not all tests were run."""
     from shesha.benchmark.tests import find
 
-    rows = set(found["test"])
+    rows = set(scores["test"])
     missing = [name for name in _TESTS if not rows & set(find(name).rows)]
     if missing:
-        sets = ", ".join(dict.fromkeys(map(str, found["dataset"])))
+        sets = ", ".join(dict.fromkeys(map(str, scores["dataset"])))
         typer.echo(
             f"shesha: these ranks are based on {len(_TESTS) - len(missing)} of {len(_TESTS)} tests, on {sets}, and "
             f"do not cover {', '.join(missing)}; `shesha bench rank --published` has all six",
@@ -149,7 +147,7 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
-        far = status(opened, named_suite(suite))
+        far = status(opened, find_suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = far["comparisons"].notna()
@@ -231,7 +229,7 @@ def export_command(
 
     _outputs.require_writable(output)
     _outputs.require_separate({"OUTPUT": output}, [store])
-    frame = every_comparison(store) if comparisons else results(store, named_suite(suite))
+    frame = every_comparison(store) if comparisons else results(store, find_suite(suite))
     _outputs.write(output, frame.to_csv(index=False))
 
 
@@ -256,8 +254,8 @@ def report_command(
     _outputs.require_page(html)
     _outputs.require_separate({"OUTPUT": output, "--html": html}, [store])
     if output is not None:
-        _outputs.write(output, report(store, title=title, of=named_suite(suite)))
-    _outputs.save_page(html, lambda about: report_page(store, title=title, of=named_suite(suite), about=about), [])
+        _outputs.write(output, report(store, title=title, of=find_suite(suite)))
+    _outputs.save_page(html, lambda about: report_page(store, title=title, of=find_suite(suite), about=about), [])
 
 
 def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
@@ -283,14 +281,14 @@ def _show_ranks(ranks: pd.DataFrame) -> None:
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:
     from shesha.benchmark import published, results
 
-    frame = published() if from_paper else results(store, named_suite(suite))
+    frame = published() if from_paper else results(store, find_suite(suite))
     if frame.empty:
         typer.echo("shesha: no test is complete", err=True)
         raise typer.Exit(_NOTHING)
     return frame
 
 
-def named_suite(name: str | None) -> Suite | None:
+def find_suite(name: str | None) -> Suite | None:
     """Return the suite of a name, or None without one."""
     from shesha.benchmark import suite
 

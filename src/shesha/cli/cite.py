@@ -29,9 +29,11 @@ def _read(name: str) -> Any:
 
     path = Path(name)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"FILE must hold a result as JSON, got {name}: {error}") from error
-    if not isinstance(found, dict) or "shesha" not in found:
-        raise ValueError(f"FILE must hold a result of shesha, saved or written with --json, got other JSON in {name}")
-    return shesha.load(path) if "result" in found and "format" in found else found
+        raise ValueError(f"FILE must contain a result as JSON, got {name}: {error}") from error
+    if not isinstance(content, dict) or "shesha" not in content:
+        raise ValueError(
+            f"FILE must contain a result of shesha, saved or written with --json, got other JSON in {name}"
+        )
+    return shesha.load(path) if "result" in content and "format" in content else content

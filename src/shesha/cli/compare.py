@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs
+from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs, _worker_options
 from shesha.cli._compare_modes import Comparing, require_value
 from shesha.support.defaults import N_PERMUTATIONS
 
@@ -63,13 +63,8 @@ def compare_command(
     error: Annotated[
         float | None, typer.Option(help="Sample enough rows and pairs for this Monte Carlo standard error.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.WorkersOfSeveral = None,
+    scheduler: _worker_options.Scheduler = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Keep every comparison in this file; rerun the same command to resume, or to add new FILEs."),
@@ -130,9 +125,9 @@ def compare_command(
             files, blocks, groups, within, shift, block_length, by_position=by_position
         )
         comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
-        found = _as_needed(files, key, rdm, layer_axis, by_position)
+        files_or_arrays = _as_needed(files, key, rdm, layer_axis, by_position)
         kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(found, calibrate=calibrate, **kept)
+        comparing.compare_all_pairs(files_or_arrays, calibrate=calibrate, **kept)
         return
     if shards:
         given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
@@ -154,9 +149,9 @@ def compare_command(
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
         chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
-        found = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
-        outputs.write(found, files)
-        require_value(found.scores)
+        comparison = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
+        outputs.write(comparison, files)
+        require_value(comparison.scores)
         return
     if models is not None:
         arrays = models.last_layers()
@@ -170,7 +165,7 @@ def compare_command(
             files, key, columns, layer_axis, by_position=by_position, distances=rdm
         )
     if len(arrays) < 2:
-        source = "FILE must hold" if models is None else "--model must give"
+        source = "FILE must contain" if models is None else "--model must give"
         raise ValueError(f"{source} at least two representations in total, got {', '.join(arrays) or 'none'}")
     comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
     for option, value in {"--folds": folds, "--queries": queries, "--pairs": pairs, "--error": error}.items():
@@ -212,11 +207,11 @@ def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis:
 
 def _split(names: list[str]) -> list[str]:
     """Split at commas outside parentheses."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in ",".join(names):
         depth += {"(": 1, ")": -1}.get(character, 0)
         if character == "," and depth == 0:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += character
-    return [name.strip() for name in found if name.strip()]
+            parts[-1] += character
+    return [name.strip() for name in parts if name.strip()]

@@ -96,7 +96,7 @@ def diff_command(
         others = {"again": more[:cut], "also": more[cut:], "names": _short_names(*map(str, given))}
     y = _design_options.labels_named("labels", labels, first, by_position=by_position)
     design = _design_options.read_design([first], blocks, groups, None, False, None, by_position=by_position).design
-    found = diff(
+    result = diff(
         before,
         after,
         y,
@@ -111,9 +111,9 @@ def diff_command(
         layer_axis=None,
     )
     outputs.write(
-        replace(found, row_map=None),
+        replace(result, row_map=None),
         [first] if model else given,
-        row_map=None if found.row_map is None else found.row_map.page,
+        row_map=None if result.row_map is None else result.row_map.page,
         brief=True,
     )
 
@@ -149,7 +149,7 @@ def _read(
     inside = [one for one in columns if one is not None and not Path(one).exists()]
     found = _file_inputs.read_representations([path], key, inside, layer_axis, by_position=by_position)
     if not found:
-        raise ValueError(f"{path} must hold a representation, got none")
+        raise ValueError(f"{path} must contain a representation, got none")
     return found
 
 

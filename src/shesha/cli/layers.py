@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
+from shesha.support.plurals import count
 
 
 def layers_command(
@@ -71,7 +72,7 @@ def layers_command(
     if project is not None:
         raise ValueError(f"--project must come with --model, got {project} with files")
     if files is None or len(files) != 2:
-        raise ValueError(f"FILE must be given twice, got {len(files or ())} files")
+        raise ValueError(f"FILE must be given twice, got {count(len(files or ()), 'file')}")
     first, second = files
     exchanged = _design_options.read_design(
         [first], blocks, groups, within, shift, block_length, by_position=by_position

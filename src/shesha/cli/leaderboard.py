@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from shesha.cli import _outputs
-from shesha.cli.bench import OwnSuite, StoreFile, named_suite
+from shesha.cli.bench import OwnSuite, StoreFile, find_suite
 from shesha.cli.bench import bench as bench
+from shesha.support.plurals import count
 
 _DEFAULT = Path("resi.sqlite")
 
@@ -28,8 +29,8 @@ def submit_command(
     """Write one JSON file per measure, with its scores, the hash of its code, versions and seeds."""
     from shesha.benchmark import submit
 
-    written = submit(store, folder, measures=measure or (), of=named_suite(suite))
-    typer.echo(f"{len(written)} files in {written[0].parent}")
+    written = submit(store, folder, measures=measure or (), of=find_suite(suite))
+    typer.echo(f"{count(len(written), 'file')} in {written[0].parent}")
 
 
 @bench.command("leaderboard")

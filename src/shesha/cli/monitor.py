@@ -131,7 +131,7 @@ def init_command(
             false_alarm = max(LEVEL, 1 / (reencodings + 1))
     source = reference if canaries is None else canaries.file
     assert source is not None
-    found = DriftMonitor(
+    drift_monitor = DriftMonitor(
         rows,
         nulls=again,
         labels=_design_options.labels_named("labels", labels, source),
@@ -142,13 +142,14 @@ def init_command(
         about=circumstances | _pairs(about),
         seed=seed,
     )
-    found.save(out, keep_rows=keep_rows, overwrite=overwrite)
+    drift_monitor.save(out, keep_rows=keep_rows, overwrite=overwrite)
     basis = (
-        f"{found.n_nulls} re-encodings"
-        if found.n_nulls
+        f"{drift_monitor.n_nulls} re-encodings"
+        if drift_monitor.n_nulls
         else "no re-encodings: a drift above the tolerance raises an alert"
     )
-    typer.echo(f"{out}: {found.n_rows:,} canary rows, {basis}")
+    again_with = "FILE" if canaries is None else f"--model {canaries.model} --texts {texts}"
+    typer.echo(f"{out}: {drift_monitor.n_rows:,} canary rows, {basis}\nNext: shesha monitor check {out} {again_with}")
 
 
 @monitor.command("check")
@@ -177,7 +178,7 @@ def check_command(
     outputs = _outputs.Outputs(json, html=html, card=card, inputs=(current, texts, model, *_monitor_files(folder)))
     summary = _summary_file() if github_summary else None
     canaries = Canaries.read(model, texts, current, "CURRENT", pool=pool, batch_size=batch_size, device=device)
-    found = DriftMonitor.load(folder)
+    drift_monitor = DriftMonitor.load(folder)
     circumstances: dict[str, str] = {}
     if canaries is None:
         assert current is not None
@@ -185,8 +186,8 @@ def check_command(
     else:
         _refuse_with_model(key=key)
         source = canaries.file
-        rows, circumstances = canaries.encode_now(found.about.get("layer"))
-    verdict = found.check(rows, about=circumstances | _pairs(about))
+        rows, circumstances = canaries.encode_now(drift_monitor.about.get("layer"))
+    verdict = drift_monitor.check(rows, about=circumstances | _pairs(about))
     inputs = [source, *(one for one in _monitor_files(folder) if one.suffix in (".json", ".npz"))]
     data = f"{verdict.n_rows:,} canary rows of {folder.name}"
     outputs.write(verdict, inputs, data=data, model=source.stem if model is None else model, brief=True)
@@ -279,7 +280,7 @@ def _read_matrix(path: Path, key: str | None, labels_inside: Any = None) -> Any:
     """Read the only matrix of a file."""
     found = _file_inputs.read_representations([path], None if key is None else [key], labels_inside, "none")
     if len(found) != 1:
-        raise ValueError(f"FILE must hold one matrix, got {', '.join(found)} in {path}: choose with --key")
+        raise ValueError(f"FILE must contain one matrix, got {', '.join(found)} in {path}: choose with --key")
     return next(iter(found.values()))
 
 

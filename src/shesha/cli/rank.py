@@ -53,10 +53,10 @@ def rank_command(
     models = _file_inputs.read_representations(files, key, asked.columns, layer_axis, **options)
     subjects = _file_inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
     if not models:
-        raise ValueError(f"MODEL must hold a representation, got none in {', '.join(map(str, files))}")
+        raise ValueError(f"MODEL must contain a representation, got none in {', '.join(map(str, files))}")
     if not subjects:
-        raise ValueError(f"--data must hold a representation, got none in {', '.join(map(str, data))}")
-    found = rank_models(
+        raise ValueError(f"--data must contain a representation, got none in {', '.join(map(str, data))}")
+    ranking = rank_models(
         subjects,
         models,
         measure,
@@ -67,4 +67,4 @@ def rank_command(
         confidence=confidence,
         seed=seed,
     )
-    outputs.write(found, [*files, *data])
+    outputs.write(ranking, [*files, *data])

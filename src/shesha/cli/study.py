@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shesha.cli import _outputs
+from shesha.cli import _outputs, _worker_options
 from shesha.cli._outputs import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ def run_command(
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Compute few cells: under two minutes on two cores.")] = False,
     out: OutFolder = _DEFAULT,
-    workers: Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")
-    ] = None,
+    workers: _worker_options.Workers = None,
+    scheduler: _worker_options.Scheduler = None,
     again: Annotated[bool, typer.Option("--again/--only-missing", help="Recompute existing cells.")] = False,
     where: Annotated[
         list[str] | None,

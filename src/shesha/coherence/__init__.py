@@ -4,7 +4,7 @@ The same number serves single cells (perturbed cells against controls) and steer
 those of another, or paired differences).
 """
 
-from shesha.coherence.expected_under_noise import expected_mean_cosine, expected_pairwise_cosine
+from shesha.coherence.expected_under_noise import expected_mean_cosine
 from shesha.coherence.group_table import coherence_by_group
 from shesha.coherence.paired_differences import coherence_of_differences
 from shesha.coherence.scores import magnitude, mean_cosine, pairwise_cosine, snr, spread
@@ -15,7 +15,6 @@ __all__ = [
     "coherence_by_group",
     "coherence_of_differences",
     "expected_mean_cosine",
-    "expected_pairwise_cosine",
     "magnitude",
     "mean_cosine",
     "pairwise_cosine",

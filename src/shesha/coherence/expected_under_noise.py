@@ -41,29 +41,6 @@ def expected_mean_cosine(n: int, n_features: int, n_controls: int | None = None)
     return _mean_correlation(np.sqrt((1 / n + error) / (1 + error)), check.count(n_features, "n_features"))
 
 
-def expected_pairwise_cosine(n_features: int, n_controls: int | None = None) -> float:
-    """Mean cosine of two shifts of isotropic Gaussian noise: 0, except for the error of the reference.
-
-    Parameters
-    ----------
-    n_features : int
-    n_controls : int, optional
-        Number of controls whose mean the shifts start from, of the same noise.
-
-    Returns
-    -------
-    float
-        In [0, 1).
-
-    Examples
-    --------
-    >>> expected_pairwise_cosine(50), round(expected_pairwise_cosine(50, 100), 4)
-    (0.0, 0.0098)
-    """
-    error = _reference_error(n_controls)
-    return _mean_correlation(error / (1 + error), check.count(n_features, "n_features"))
-
-
 def _reference_error(n_controls: int | None) -> float:
     """Variance of the mean of the controls, in units of the noise."""
     return 0.0 if n_controls is None else 1 / check.count(n_controls, "n_controls")

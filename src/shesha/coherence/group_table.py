@@ -18,6 +18,7 @@ from shesha.coherence.whitening import whitening_matrix
 from shesha.inputs import align_all_labels
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import draw_seed, number
 from shesha.support.types import Matrix, Seed
 
@@ -119,7 +120,7 @@ def coherence_by_group(
     check.fraction(confidence, "confidence", closed=False)
     rows = RowPieces(X)
     said = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
-    found = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
+    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
     matched = None if method != "knn" else check.count(k, "k")
     if matched and null == "pooled":
         raise ValueError(
@@ -127,36 +128,36 @@ def coherence_by_group(
         )
     share = None
     if method != "standard":
-        rows, share = _whiten_rows(rows, found, method, shrinkage)
+        rows, share = _whiten_rows(rows, row_layout, method, shrinkage)
     draws = (
         check.count(199 if matched else 999, "n_draws")
         if n_draws is None
         else check.count(n_draws, "n_draws", minimum=0)
     )
-    told = evidence(_evidence_rows(rows, found, matched), found, centred=not matched)
+    observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
     own = draw_seed(seed)
-    drawn = fakes(rows, found, null=null, k=matched, n_draws=draws, seed=own) if draws else _empty_null(found)
-    told_of = lines(found, told, drawn, alpha, confidence)
+    drawn = fakes(rows, row_layout, null=null, k=matched, n_draws=draws, seed=own) if draws else _empty_null(row_layout)
+    results = lines(row_layout, observed, drawn, alpha, confidence)
     return CoherenceTable(
-        groups=tuple(told_of),
-        excluded=found.excluded,
-        control=found.control,
-        n_controls=len(found.controls),
+        groups=tuple(results),
+        excluded=row_layout.excluded,
+        control=row_layout.control,
+        n_controls=len(row_layout.controls),
         method=method,
         shrinkage=share,
         k=matched,
         null=null,
         exchanged=drawn.exchanged,
         n_draws=draws,
-        links=links(told_of, drawn),
-        notes=_notes(found, drawn),
+        links=links(results, drawn),
+        notes=_notes(row_layout, drawn),
         seed=number(seed),
-        cosines=told.cosines,
+        cosines=observed.cosines,
     )
 
 
 def _whiten_rows(
-    rows: RowPieces, found: Layout, method: str, shrinkage: float | None
+    rows: RowPieces, row_layout: Layout, method: str, shrinkage: float | None
 ) -> tuple[RowPieces, float | None]:
     """Return dense rows, whitened if requested."""
     if rows.sparse:
@@ -167,24 +168,24 @@ def _whiten_rows(
     if method == "knn":
         return RowPieces(dense, moved=False), None
     centred = dense.copy()
-    for block in range(found.n_blocks):
-        here = found.block == block
-        if (here & (found.group == -1)).any():
-            centred[here] -= dense[here & (found.group == -1)].mean(axis=0)
-    turn, share = whitening_matrix(centred[found.controls], shrinkage)
+    for block in range(row_layout.n_blocks):
+        here = row_layout.block == block
+        if (here & (row_layout.group == -1)).any():
+            centred[here] -= dense[here & (row_layout.group == -1)].mean(axis=0)
+    turn, share = whitening_matrix(centred[row_layout.controls], shrinkage)
     return RowPieces(dense @ turn), share
 
 
-def _evidence_rows(rows: RowPieces, found: Layout, k: int | None) -> RowPieces:
+def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPieces:
     """Return the input of the scores: the rows, or shifts from a reference per row."""
     if k is None:
         return rows
     dense = rows.take(np.arange(rows.shape[0]))
     shifts: Matrix = np.zeros_like(dense)
-    for block in range(found.n_blocks):
-        here = np.flatnonzero((found.group >= 0) & (found.block == block))
+    for block in range(row_layout.n_blocks):
+        here = np.flatnonzero((row_layout.group >= 0) & (row_layout.block == block))
         if len(here):
-            controls = dense[found.controls[found.block[found.controls] == block]]
+            controls = dense[row_layout.controls[row_layout.block[row_layout.controls] == block]]
             shifts[here] = nearest_control_shifts(dense[here], controls, k)
     return RowPieces(shifts, moved=False)
 
@@ -194,22 +195,23 @@ def _empty_null(found: Layout) -> Fakes:
     return Fakes(none, ("none was requested",) * found.n_groups, "nothing")
 
 
-def _notes(found: Layout, drawn: Fakes) -> tuple[str, ...]:
+def _notes(row_layout: Layout, drawn: Fakes) -> tuple[str, ...]:
     """Return notes that the table does not show."""
     notes = []
-    if found.n_lonely:
-        notes.append(f"{found.n_lonely:,} rows are left out, because their blocks have too few controls")
+    if row_layout.n_lonely:
+        rows = f"{count(row_layout.n_lonely, 'row')} {agree(row_layout.n_lonely, 'is', 'are')}"
+        notes.append(f"{rows} left out, because their blocks have too few controls")
     without = [reason for reason in drawn.reasons if reason]
     if without and drawn.exchanged != "nothing":
-        notes.append(f"{len(without)} groups have no chance level ({without[0]})")
-    large = [name for name, shuffled in zip(found.names, drawn.shuffled, strict=False) if shuffled]
+        notes.append(f"no chance level for {count(len(without), 'group')} ({without[0]})")
+    large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
     if large:
         notes.append(
             f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls. Null groups "
             "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
             "shuffled instead, as with null='pooled' (whole units if each belongs to one group)"
         )
-    if found.unit is not None and "unit" not in drawn.exchanged:
+    if row_layout.unit is not None and "unit" not in drawn.exchanged:
         notes.append(
             "units of `groups` contain both controls and treated rows, so single rows are exchanged. If whole "
             "units were treated, p-values are too small: pass the units as `blocks` as well, and read the "

@@ -95,14 +95,14 @@ def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> ND
     d = pools[0].rows.shape[1]
     units, shifts = np.zeros((2, len(sizes), d))
     directed, square, noise = np.zeros((3, len(sizes)))
-    for pool, own in zip(pools, sizes.T, strict=True):
-        if own.any():
-            of_units, of_shifts, counted, squares = _window_sums(pool, own, rng)
+    for pool, sizes_in_pool in zip(pools, sizes.T, strict=True):
+        if sizes_in_pool.any():
+            of_units, of_shifts, counted, squares = _window_sums(pool, sizes_in_pool, rng)
             units += of_units
             shifts += of_shifts
             directed += counted
             square += squares
-            noise += own**2 * pool.scatter / len(pool)
+            noise += sizes_in_pool**2 * pool.scatter / len(pool)
     return scores_of_sums(units, shifts, directed, square, noise, sizes.sum(axis=1))
 
 
@@ -171,15 +171,15 @@ def members(
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)
-    for pool, own, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
-        if len(own):
-            rows = pool.rows[own]
+    for pool, indices, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
+        if len(indices):
+            rows = pool.rows[indices]
             total, n_left = rows.sum(axis=0), len(pool) - len(left)
             reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
             if beside_all:
-                reference = fake_reference(total / len(own), reference, len(own), len(left), len(pool))
+                reference = fake_reference(total / len(indices), reference, len(indices), len(left), len(pool))
             else:
-                reference = total / len(own) - stretch * (total / len(own) - reference)
+                reference = total / len(indices) - stretch * (total / len(indices) - reference)
             noise = pool.scatter / (len(pool) if beside_all else n_left)
-            tally.add(rows, pool.squared[own], total, reference, noise)
+            tally.add(rows, pool.squared[indices], total, reference, noise)
     return tally.scores()

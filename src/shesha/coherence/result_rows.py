@@ -18,53 +18,55 @@ _NO_SPREAD = 1e-7
 """Spreads below this share of the magnitude are rounding errors of squared distances."""
 
 
-def lines(found: Layout, told: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
+def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
     """Return one result per group: its scores with intervals and null.
 
     Parameters
     ----------
-    found : Layout
-    told : Evidence
+    row_layout : Layout
+    observed : Evidence
     drawn : Fakes
     alpha, confidence : float
         Level of the thresholds, and confidence of the intervals.
     """
-    margins = [_margin(one, told.degrees, confidence) for one in (told.mean_cosine_error, told.pairwise_error)]
+    margins = [
+        _margin(one, observed.degrees, confidence) for one in (observed.mean_cosine_error, observed.pairwise_error)
+    ]
     result = [
         Coherence(
             name=name,
-            n=int(told.n[g]),
-            coherence=float(told.mean_cosine[g]),
-            ci_low=float(np.maximum(told.mean_cosine[g] - margins[0][g], -1)),
-            ci_high=float(np.minimum(told.mean_cosine[g] + margins[0][g], 1)),
-            unbiased=float(told.pairwise[g]),
-            unbiased_ci_low=float(np.maximum(told.pairwise[g] - margins[1][g], -1)),
-            unbiased_ci_high=float(np.minimum(told.pairwise[g] + margins[1][g], 1)),
-            magnitude=float(told.magnitude[g]),
-            unbiased_magnitude=_signed_root(told.magnitude[g] ** 2 - told.noise[g]),
-            spread=float(told.spread[g]),
-            snr=_ratio(float(told.magnitude[g]), float(told.spread[g])),
-            n_controls=len(found.controls),
+            n=int(observed.n[g]),
+            coherence=float(observed.mean_cosine[g]),
+            ci_low=float(np.maximum(observed.mean_cosine[g] - margins[0][g], -1)),
+            ci_high=float(np.minimum(observed.mean_cosine[g] + margins[0][g], 1)),
+            unbiased=float(observed.pairwise[g]),
+            unbiased_ci_low=float(np.maximum(observed.pairwise[g] - margins[1][g], -1)),
+            unbiased_ci_high=float(np.minimum(observed.pairwise[g] + margins[1][g], 1)),
+            magnitude=float(observed.magnitude[g]),
+            unbiased_magnitude=_signed_root(observed.magnitude[g] ** 2 - observed.noise[g]),
+            spread=float(observed.spread[g]),
+            snr=_ratio(float(observed.magnitude[g]), float(observed.spread[g])),
+            n_controls=len(row_layout.controls),
             n_draws=len(drawn.scores[g]),
             alpha=alpha,
             confidence=confidence,
             reason=drawn.reasons[g],
-            **_null_fields(told, g, drawn.scores[g], alpha),
+            **_null_fields(observed, g, drawn.scores[g], alpha),
         )
-        for g, name in enumerate(found.names)
+        for g, name in enumerate(row_layout.names)
     ]
     adjusted = benjamini_hochberg([one.p_value for one in result])
     return [replace(one, p_adjusted=float(p)) for one, p in zip(result, adjusted, strict=True)]
 
 
-def _null_fields(told: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
+def _null_fields(evidence: Evidence, g: int, scores: Matrix, alpha: float) -> dict[str, float]:
     """Return chance levels and p-values of a group's three scores."""
-    if not len(scores) or told.mean_cosine[g] != told.mean_cosine[g]:
+    if not len(scores) or evidence.mean_cosine[g] != evidence.mean_cosine[g]:
         return {}
     # Groups differ in how noisy they are, and noise alone makes a mean shift long: p is of its length in units of it.
     with np.errstate(divide="ignore", invalid="ignore"):
-        excess = told.magnitude[g] / np.sqrt(told.noise[g])
-    observed = (told.mean_cosine[g], told.pairwise[g], told.magnitude[g], excess)
+        excess = evidence.magnitude[g] / np.sqrt(evidence.noise[g])
+    observed = (evidence.mean_cosine[g], evidence.pairwise[g], evidence.magnitude[g], excess)
     best = (1.0, 1.0, None, None)
     mean, pair, size, beyond_noise = (
         summarise(float(one), scores[:, i], "higher", alpha, top)

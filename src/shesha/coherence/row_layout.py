@@ -109,7 +109,7 @@ def layout(
     excluded, kept = _choose_groups(codes, known, wanted, lonely, min_size)
     if not kept:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(excluded.items())[:3])
-        raise ValueError(f"labels must hold at least one group that can be scored, got none ({reasons})")
+        raise ValueError(f"labels must contain at least one group that can be scored, got none ({reasons})")
     place = np.full(len(known), -2)
     place[kept] = np.arange(len(kept))
     return Layout(

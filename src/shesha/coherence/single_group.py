@@ -49,21 +49,21 @@ def coherence(
     group: coherence 0.506 [0.454, 0.557] of 20 rows against 200 controls, chance 0.228, p = 0.005 (199 draws); unbiased
     0.217, magnitude 3.06
     """
-    own = require_squarable(check.matrix(X, "X", min_rows=2))
+    rows = require_squarable(check.matrix(X, "X", min_rows=2))
     others = require_squarable(check.matrix(controls, "controls", min_rows=1), "controls")
-    if own.shape[1] != others.shape[1]:
-        raise ValueError(f"controls must have as many features as X ({own.shape[1]}), got {others.shape[1]}")
+    if rows.shape[1] != others.shape[1]:
+        raise ValueError(f"controls must have as many features as X ({rows.shape[1]}), got {others.shape[1]}")
     known = {row.tobytes() for row in others}
-    shared = sum(row.tobytes() in known for row in own)
+    shared = sum(row.tobytes() in known for row in rows)
     if shared:
         warn(
             f"{shared} rows of X are also among the controls, which raises the coherence; remove them from the "
             "controls",
             CalibrationWarning,
         )
-    labels = np.repeat(["control", "group"], [len(others), len(own)])
+    labels = np.repeat(["control", "group"], [len(others), len(rows)])
     table = coherence_by_group(
-        np.concatenate([others, own]),
+        np.concatenate([others, rows]),
         labels,
         "control",
         method=method,

@@ -35,7 +35,7 @@ class UnitDraws:
     reason: str = ""
 
     @property
-    def shuffled(self) -> bool:
+    def may_draw_own_units(self) -> bool:
         """Whether the group's own units may be drawn."""
         return any(self.own)
 
@@ -44,7 +44,7 @@ class UnitDraws:
         if self.reason:
             return np.empty((0, 4)), self.reason
         ways = self._ways(n_draws)
-        score = self._score_among_others if self.shuffled else of_controls
+        score = self._score_among_others if self.may_draw_own_units else of_controls
 
         def score_one(k: int) -> Vector:
             rng = np.random.default_rng([*seed, k])
@@ -62,7 +62,7 @@ class UnitDraws:
     def _ways(self, n_draws: int) -> list[Index] | None:
         """All choices of units of a single block except the real one, if there are at most as many as draws."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
-        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.shuffled:
+        if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
         return [np.array(one) for one in combinations(range(n_units), n) if frozenset(one) != self.own[0]]
 
@@ -95,7 +95,7 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     assert layout.unit is not None
     sizes: list[Index] = []
     places: list[list[Index]] = []
-    own: list[frozenset[int]] = []
+    own_units: list[frozenset[int]] = []
     for block, controls in enumerate(pools):
         units = layout.unit[(layout.group == g) & (layout.block == block)]
         names, counts = np.unique(units, return_counts=True)
@@ -109,8 +109,8 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
         codes = np.unique(unit)
         sizes.append(np.sort(counts)[::-1])
         places.append([np.flatnonzero(unit == code) for code in codes])
-        own.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
-    return UnitDraws(pools, sizes, places, own)
+        own_units.append(frozenset(np.flatnonzero(np.isin(codes, names)).tolist()))
+    return UnitDraws(pools, sizes, places, own_units)
 
 
 def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:

@@ -69,18 +69,20 @@ def run_pairs(
 
 def _steps(stretch: Stretch, evidence: Evidence, nulls: Nulls, orders_of: OrdersOf | None = None) -> Iterator[Step]:
     has_null = {measure.name: measure.paired for measure in stretch.group.measures}
-    found: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
-    for one in stretch.scores():
-        if not one.score.has_value:
-            yield one
+    scores_of_pairs: dict[Pair, dict[str, Score]] = {pair: {} for pair in stretch.pairs}
+    for pair_score in stretch.scores():
+        if not pair_score.score.has_value:
+            yield pair_score
             continue
-        pair = one.first, one.second
+        pair = pair_score.first, pair_score.second
         if any(side.n_rows != evidence.n_rows for side in stretch.sides[pair]):
-            yield PairScore(*pair, add_note(one.score, _NOT_INPUTS))
+            yield PairScore(*pair, add_note(pair_score.score, _NOT_INPUTS))
             continue
-        found[pair][one.score.measure] = one.score
-        yield PairScore(*pair, add_note(one.score, _BEFORE_BOTH if has_null[one.score.measure] else _BEFORE_INTERVAL))
-    for pair, scores in found.items():
+        scores_of_pairs[pair][pair_score.score.measure] = pair_score.score
+        yield PairScore(
+            *pair, add_note(pair_score.score, _BEFORE_BOTH if has_null[pair_score.score.measure] else _BEFORE_INTERVAL)
+        )
+    for pair, scores in scores_of_pairs.items():
         measures = [measure for measure in stretch.group.measures if measure.name in scores]
         if measures:
             own = evidence if orders_of is None else replace(evidence, orders=tuple(orders_of(pair)))
@@ -142,12 +144,12 @@ def _add_chances(
             yield from repeat(None, len(measures))
     except Exception as error:  # The values themselves are known.
         return [add_note(score, f"no chance level: {failure(error)}") for score in known]
-    found = []
+    results = []
     for measure, score, column in zip(measures, known, zip(*draws, strict=True), strict=True):
         try:
             values = draw_values(column)
-            found.append(evidence.add_chance(measure, score, values))
+            results.append(evidence.add_chance(measure, score, values))
             nulls[measure.name, pair] = values
         except Exception as error:  # The value itself is known.
-            found.append(add_note(score, f"no chance level: {failure(error)}"))
-    return found
+            results.append(add_note(score, f"no chance level: {failure(error)}"))
+    return results

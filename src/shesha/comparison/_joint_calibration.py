@@ -49,7 +49,7 @@ class Calibration:
         draws: Mapping[tuple[str, tuple[str, str]], Vector],
     ) -> list[PairScore]:
         """Add chance levels to scores, with p-values corrected for the pairs of each measure."""
-        found = []
+        corrected = []
         for measure in measures:
             family = []
             for one in scores:
@@ -59,9 +59,9 @@ class Calibration:
                     one = replace(one, score=self.evidence.add_chance(measure, one.score, values))
                 if one.score.measure == measure.name:
                     family.append(one)
-            found += correct_p_values(family, draws)
-        _warn_of_saturation(found)
-        return found
+            corrected += correct_p_values(family, draws)
+        _warn_of_saturation(corrected)
+        return corrected
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,18 @@ def build_request(design: Design, n_permutations: int, alpha: float, confidence:
 
 def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
     """Warn of measures for which unrelated data reach the best value, and name a pair."""
-    told: set[str] = set()
-    for one in scores:
-        score = one.score
+    warned: set[str] = set()
+    for pair_score in scores:
+        score = pair_score.score
         far, best = (
             (score.possible_low, score.possible_high)
             if score.closer == "higher"
             else (score.possible_high, score.possible_low)
         )
-        if score.measure not in told and saturated_measures({score.measure: (score.null_mean, far, best)}):
-            told.add(score.measure)
+        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, far, best)}):
+            warned.add(score.measure)
             warn(
-                f"saturated: {score.measure} saturates for {one.first} and {one.second}: unrelated data score the "
-                "best value. Use more rows, fewer features, or another measure",
+                f"saturated: {score.measure} saturates for {pair_score.first} and {pair_score.second}: unrelated "
+                "data score the best value. Use more rows, fewer features, or another measure",
                 CalibrationWarning,
             )

@@ -124,16 +124,16 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
 def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterator[Cell]:
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
-        for one in engine.run([group], sources, {}, block.room):
-            yield Cell(one.score.measure, one.first, one.second, Found.build(one.score))
+        for pair_score in engine.run([group], sources, {}, block.room):
+            yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score))
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
-    for one in calibrated.run_pairs(
+    for pair_score in calibrated.run_pairs(
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
-        draws = nulls.get((one.score.measure, (one.first, one.second)))
-        yield Cell(one.score.measure, one.first, one.second, Found.build(one.score, draws))
+        draws = nulls.get((pair_score.score.measure, (pair_score.first, pair_score.second)))
+        yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score, draws))
 
 
 @dataclass
@@ -175,14 +175,14 @@ class Comparisons:
         return found
 
     def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
-        prefix, found = self._prefixes[measure.name], dict[Pair, Found]()
+        prefix, stored = self._prefixes[measure.name], dict[Pair, Found]()
         for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                found[first, second] = one = Found(*json.loads(text))
+                stored[first, second] = one = Found(*json.loads(text))
                 if measure.symmetric:
-                    found.setdefault((second, first), one)
-        return found
+                    stored.setdefault((second, first), one)
+        return stored
 
     @property
     def _kind(self) -> str:

@@ -42,7 +42,7 @@ class Repeats:
                 f"{type(given).__name__}"
             )
         if len(given) < FEWEST:
-            raise ValueError(f"{name} must hold at least {FEWEST} repeats, got {len(given)}")
+            raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
         found = tuple(Representation.build(one, f"{name}[{k}]").to_numpy for k, one in enumerate(given))
         for k, one in enumerate(found):
             if len(one.shape) > 2:
@@ -163,7 +163,7 @@ class Both:
     def _add_ceiling(self, group: Group, measure: Measure, score: Score) -> Score:
         try:
             self._require_room(group)
-            found = [
+            ceilings = [
                 None if one is None else ceiling(measure, one, second=bool(place))
                 for place, one in enumerate(self.repeats)
             ]
@@ -172,7 +172,7 @@ class Both:
             return add_note(score, f"no noise ceiling: {reason}")
         except Exception as error:  # One measure's failure must not stop the others.
             return add_note(score, f"no noise ceiling: {failure(error)}")
-        return _write_ceilings(measure, over, replace(score, over_repeats=over, **_UNKNOWN), found)
+        return _write_ceilings(measure, over, replace(score, over_repeats=over, **_UNKNOWN), ceilings)
 
     def _require_room(self, group: Group) -> None:
         """Refuse views that do not fit in memory: those of all repeats, two means and both sides are held together."""
@@ -200,9 +200,9 @@ def _value(measure: Measure, a: Representation, b: Representation) -> float:
     return measure.compare_views(measure.look(a), measure.look(b))
 
 
-def _write_ceilings(measure: Measure, over_repeats: float, score: Score, found: Sequence[Ceiling | None]) -> Score:
+def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceilings: Sequence[Ceiling | None]) -> Score:
     """Add ceilings and reliabilities to the score, and correct it for noise if that is meaningful."""
-    known = [one for one in found if one is not None]
+    known = [one for one in ceilings if one is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
     if like_a_cosine or len(known) == 1:
         # Noise of both sides takes its share from each, as it does from a cosine.
@@ -212,7 +212,7 @@ def _write_ceilings(measure: Measure, over_repeats: float, score: Score, found: 
         return add_note(
             score, "not corrected for noise: this needs a measure with maximum 1 that is 1 for equal representations"
         )
-    first, second = (np.nan if one is None else one.reliability for one in found)
+    first, second = (np.nan if one is None else one.reliability for one in ceilings)
     score = replace(score, reliability_first=first, reliability_second=second)
     if min(one.reliability for one in known) <= 0:
         return add_note(score, "not corrected for noise: the reliability of the repeats is not positive")

@@ -77,16 +77,16 @@ class Run:
             skipped = _too_large(self._measures, known)
             if self._request is not None:
                 self.calibration = self._request.draw(known)
-            found = self._compare_pairs(store, pairs, skipped)
+            values_by_measure = self._compare_pairs(store, pairs, skipped)
         scores = [
-            PairScore(*pair, self._score(measure, pair, found[measure.name], skipped))
+            PairScore(*pair, self._score(measure, pair, values_by_measure[measure.name], skipped))
             for measure in self._measures
             for pair in pairs[measure.name]
         ]
         if self.calibration is None:
             return scores
         cells = {
-            (measure.name, pair): self._cell(measure, pair, found[measure.name])
+            (measure.name, pair): self._cell(measure, pair, values_by_measure[measure.name])
             for measure in self._measures
             for pair in pairs[measure.name]
         }
@@ -117,15 +117,15 @@ class Run:
 
     def _contents(self, measure: Measure, pairs: Sequence[Pair], skipped: Mapping[Any, str]) -> tuple[Pair, ...]:
         """Return the pairs of contents that a measure compares, each once even if it has several names."""
-        found: dict[Pair, None] = {}
+        content_pairs: dict[Pair, None] = {}
         for first, second in pairs:
             a, b = self.index.known[first], self.index.known[second]
             if (measure.name, (a.shape, b.shape)) in skipped:
                 continue
             pair = a.fingerprint, b.fingerprint
-            if not measure.symmetric or (pair[1], pair[0]) not in found:
-                found[pair] = None
-        return tuple(found)
+            if not measure.symmetric or (pair[1], pair[0]) not in content_pairs:
+                content_pairs[pair] = None
+        return tuple(content_pairs)
 
     def _score(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found], skipped: Mapping[Any, str]) -> Score:
         sides = [self.index.known[name] for name in pair]

@@ -14,7 +14,7 @@ from shesha.comparison._intervals import FEWEST_CLUSTERS, draw_clusters, draw_su
 from shesha.comparison.engine import Group, Sides
 from shesha.inputs import validation as check
 from shesha.measures import Measure
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, summarise
 from shesha.nulls.permutation_design import Exchange

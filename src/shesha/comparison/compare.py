@@ -137,9 +137,10 @@ def compare(
     >>> print(compare(X, 3 * X[:, ::-1], ["CKA", "HardCorr"])["CKA"])
     CKA: 1 (higher is closer, 0 to 1)
     """
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     if isinstance(X, Moments):
-        unused = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
-        unused |= {"repeats": repeats, "covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs}
+        unused = {**design, "permutations": permutations, "repeats": repeats}
+        unused |= {"covariates": covariates, "folds": folds, "queries": queries, "pairs": pairs}
         large.refuse_with_moments(unused | {"error": error})
         return compare_moments(
             X,
@@ -164,8 +165,8 @@ def compare(
     chosen = seed_measures(choose(measures), seed)
     sampling = Sampling.build(queries, pairs, error, confidence, seed)
     whole = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
-    large.require_plain(sampling.asked, whole)
-    others = {**_design(blocks, groups, within, shift, block_length), "permutations": permutations}
+    large.require_plain(sampling.given_options, whole)
+    others = {**design, "permutations": permutations}
     if large.exceeds_memory(X, Y, {**others, **whole, "calibrate": None}):
         chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
         return large.compare_stored(X, Y, (first, second), chosen, sampling, chance)
@@ -183,7 +184,6 @@ def compare(
     exact = [measure for measure in chosen if measure not in estimated]
     work = engine.group_by_view(exact, {measure.name: [(first, second)] for measure in exact})
     skipped = engine.too_large(work, sources)
-    design = _design(blocks, groups, within, shift, block_length)
     design = cast(Design, labels_in_order((side.names for side in sources.values()), design))
     fold = draw_folds(chosen, both[0].n_rows, folds, design["groups"], seed)
     if calibrate:
@@ -199,14 +199,14 @@ def compare(
         dependence = warn_of_dependence(list(sources.values()), design, permutations)
         nulls: calibrated.Nulls = {}
         steps = calibrated.run(work, sources, skipped, evidence, nulls)
-        found, interrupted = collect(steps, calibrated.n_steps(work, evidence))
+        pair_scores, interrupted = collect(steps, calibrated.n_steps(work, evidence))
         # A later score of a measure replaces the earlier one.
-        found = correct_p_values({one.score.measure: one for one in found}.values(), nulls)
+        pair_scores = correct_p_values({one.score.measure: one for one in pair_scores}.values(), nulls)
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         wide: list[Doubt | None] = []
-        found, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
-    scores = {pair.score.measure: pair.score for pair in found}
+        pair_scores, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
+    scores = {pair.score.measure: pair.score for pair in pair_scores}
     if estimated and not interrupted:
         scores |= large.sample_pair(estimated, both, (first, second), sampling)
     if fold is not None and not interrupted:
@@ -231,16 +231,6 @@ def compare(
         doubts,
         folds,
     )
-
-
-def _design(
-    blocks: ArrayLike | None,
-    groups: ArrayLike | None,
-    within: ArrayLike | None,
-    shift: bool,
-    block_length: int | None,
-) -> Design:
-    return {"blocks": blocks, "groups": groups, "within": within, "shift": shift, "block_length": block_length}
 
 
 def _ask_width(

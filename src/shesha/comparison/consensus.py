@@ -17,7 +17,7 @@ from shesha.kernels import mean_shape as kernel
 from shesha.kernels.numerical_precision import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.results.similarity.consensus import Consensus, Member
 from shesha.support import argument_types as kinds
 from shesha.support.progress import track
@@ -169,18 +169,18 @@ def _configurations(
     design = labels_in_order((one.names for one in named.values()), {"groups": groups})
     aligned = {name: one.to_numpy for name, one in align_rows(named).items()}
     first = next(iter(aligned.values()))
-    for name, one in aligned.items():
-        if one.has_distances_only or len(one.shape) > 2:
+    for name, representation in aligned.items():
+        if representation.has_distances_only or len(representation.shape) > 2:
             raise ValueError(f"representations[{name!r}] must be features of shape (n_samples, n_features)")
-        if one.n_rows != first.n_rows:
-            raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {one.n_rows}")
+        if representation.n_rows != first.n_rows:
+            raise ValueError(f"representations[{name!r}] must have {first.n_rows} rows, got {representation.n_rows}")
     rows = {name: one.rows - one.rows.mean(axis=0) for name, one in aligned.items()}
     # Distances between shapes have no unit, so huge numbers are divided by one before their squares overflow.
     common = huge_unit(*rows.values())
     units = {name: huge_unit(one) if scale else common for name, one in rows.items()}
     rows = {name: one / units[name] for name, one in rows.items()}
-    for name, one in rows.items():
-        if not np.linalg.norm(one) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
+    for name, representation in rows.items():
+        if not np.linalg.norm(representation) > 1e-12 * np.abs(aligned[name].rows).max() / units[name]:
             raise ValueError(f"representations[{name!r}] must have rows that differ, got equal rows")
     short = {name: _compress(one) for name, one in rows.items()}
     width = max(one.shape[1] for one in short.values())
@@ -239,15 +239,15 @@ def _interval(rows: Matrix, target: Matrix, value: float, evidence: Evidence) ->
 
 
 def _notes(n_members: int, converged: bool, evidence: Evidence) -> tuple[str, ...]:
-    found = []
+    notes = []
     if n_members < _FEW:
-        found.append(
+        notes.append(
             f"{n_members} representations: with so few, an outlier can hardly be distinguished from the spread. Add "
             "seeds "
             "or models."
         )
     if not converged:
-        found.append("The mean shape did not converge, so distances may be slightly too large. Use fewer features.")
+        notes.append("The mean shape did not converge, so distances may be slightly too large. Use fewer features.")
     if evidence.n_clusters is not None and evidence.n_clusters < FEWEST_CLUSTERS:
-        found.append(f"No intervals: they need at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
-    return tuple(found)
+        notes.append(f"No intervals: they need at least {FEWEST_CLUSTERS} groups, got {evidence.n_clusters}.")
+    return tuple(notes)

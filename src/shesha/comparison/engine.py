@@ -74,7 +74,7 @@ def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair
 def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
     """Find comparisons that would exceed the memory budget, with the reason, before anything starts."""
     budget = memory.memory_budget()
-    found: dict[tuple[str, Pair], str] = {}
+    reasons: dict[tuple[str, Pair], str] = {}
     left_out: dict[str, str] = {}
     for group in groups:
         for pair in group.all_pairs:
@@ -86,12 +86,12 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
                     f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
                     "pass fewer rows, or raise SHESHA_MEMORY"
                 )
-                found |= {(measure.name, pair): reason for measure in group.measures}
+                reasons |= {(measure.name, pair): reason for measure in group.measures}
                 left_out |= {measure.name: reason for measure in group.measures}
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name, why in left_out.items() if why == reason)
         warn(f"left out: {names}: {reason}", MeasureWarning)
-    return found
+    return reasons
 
 
 def run(groups: Sequence[Group], sources: Sources, skipped: Skipped, budget: int | None = None) -> Iterator[PairScore]:

@@ -128,33 +128,33 @@ def index_files(files: Files, store: ResultStore) -> Index:
     ValueError
         If a path is given twice, or a directory holds no file that can be read.
     """
-    found = Index()
+    index = Index()
     # A store may lie among the files.
-    paths = list(_expand_paths(files.paths, found, store.path.name))
+    paths = list(_expand_paths(files.paths, index, store.path.name))
     repeated = [str(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
     if repeated:
         raise ValueError(f"FILE must be given once each, got {', '.join(repeated)} repeatedly")
     for path in track(paths, len(paths), "reading"):
-        for name, known in _arrays(path, files, store, found):
-            found.known[full_name(path, name, found.known, alone=len(paths) == 1)] = known
-    return found
+        for name, known in _arrays(path, files, store, index):
+            index.known[full_name(path, name, index.known, alone=len(paths) == 1)] = known
+    return index
 
 
 def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
     """Index arrays, and arrays of files, by name; without `hashed`, all arrays count as different."""
-    found = Index()
+    index = Index()
     for label, given in representations.items():
         name = str(label)
         new = (
             {name: _index_array(given, name, hashed)}
             if not _is_path(given)
-            else _index_path(Path(given), name, store, found)
+            else _index_path(Path(given), name, store, index)
         )
-        if {*new} & {*found.known}:
+        if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
             raise ValueError(f"representations must have names that differ as text, got {labels}")
-        found.known |= new
-    return found
+        index.known |= new
+    return index
 
 
 def _is_path(given: Any) -> bool:
@@ -180,19 +180,19 @@ def index_file(label: str, files: Files, store: ResultStore, found: Index) -> di
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
-def _expand_paths(paths: Iterable[str | os.PathLike[str]], found: Index, own: str) -> Iterator[Path]:
+def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
     """Yield files, and the sorted files with known endings in directories; note the rest."""
     for given in paths:
         path = require_existing(given)
         if not is_folder(path):
             yield path
             continue
-        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own))]
+        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own_prefix))]
         endings = formats()
         readable = [one for one in inside if one.suffix.lower() in endings]
         if not readable:
-            raise ValueError(f"{path} must hold files that end in one of {', '.join(endings)}, got none")
-        found.ignored += [str(one) for one in inside if one not in readable]
+            raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
+        index.ignored += [str(one) for one in inside if one not in readable]
         yield from readable
 
 
@@ -212,7 +212,7 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     }
 
 
-def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Iterator[tuple[str, Known]]:
+def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, Known]]:
     """Yield the arrays of a file; use the index in the store if the file has not changed."""
     asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
@@ -225,15 +225,15 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
             record = {"stamp": stamp, "reason": "", **_inspect_file(path, files)}
             store.put(FILES, {key: json.dumps(record)})
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
-        found.left_out[str(path)] = reason = str(error) or type(error).__name__
+        index.left_out[str(path)] = reason = str(error) or type(error).__name__
         store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
         return
     for one in record["skipped"].items():
         if files.keys is None and one[0] not in files.no_features:
-            found.skipped[one] = found.skipped.get(one, 0) + 1
+            index.skipped[one] = index.skipped.get(one, 0) + 1
     few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
     for one in few.items():
-        found.skipped[one] = found.skipped.get(one, 0) + 1
+        index.skipped[one] = index.skipped.get(one, 0) + 1
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
@@ -242,7 +242,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, found: Index) -> Itera
         if name in few:
             continue
         if like_distances:
-            found.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
+            index.like_distances.append(name if name == path.stem else f"{path.stem}:{name}")
         columns = path.suffix.lower() in _TABLES and name == path.stem
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)

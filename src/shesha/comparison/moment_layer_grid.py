@@ -14,7 +14,7 @@ from shesha.comparison.projected_alignment import correct_projection
 from shesha.extract import stream_layers
 from shesha.measures import Measure
 from shesha.moments import LayerMoments, SummedRepresentation, Sums
-from shesha.moments.layer_moments import grid_bytes
+from shesha.moments.layer_pair_sums import grid_bytes
 from shesha.nulls.corrections import holm
 from shesha.results import LayerComparison, PairScore
 from shesha.support import memory as memory
@@ -38,12 +38,12 @@ class _Strip:
         return self.moments.sums()
 
 
-def compare_layer_moments(moments: LayerMoments, measure: Measure, alpha: float = 0.05) -> LayerComparison:
+def compare_layer_moments(moments: LayerMoments, measure: Measure) -> LayerComparison:
     """Compare all pairs of layers; kernel alignments have p-values, corrected for the number of pairs (Holm)."""
     _require_estimable(moments, measure)
     moments.sums()
     strip = _Strip(moments.first_names, moments)
-    return _grid(measure, [_pairs(measure, strip, alpha)], moments.first_names, moments.second_names)
+    return _grid(measure, [_pairs(measure, strip)], moments.first_names, moments.second_names)
 
 
 def compare_models(
@@ -83,7 +83,7 @@ def compare_models(
         strip, remaining = _sum_strip(models, data, LayerMoments(project=project, seed=number), remaining, options)
         first, second = (*first, *strip.names), strip.moments.second_names
         # Scores alone are kept: the sums of all strips together would exceed the memory.
-        steps.append(list(_pairs(measure, strip, 0.05)))
+        steps.append(list(_pairs(measure, strip)))
     return _grid(measure, steps, first, second)
 
 
@@ -122,18 +122,18 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
 def _grid(
     measure: Measure, parts: Iterable[Iterable[PairScore]], first: tuple[str, ...], second: tuple[str, ...]
 ) -> LayerComparison:
-    found: list[PairScore] = []
+    scores: list[PairScore] = []
     interrupted = False
     try:
-        found.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
+        scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
-    done = {(one.first, one.second) for one in found}
+    done = {(one.first, one.second) for one in scores}
     missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
-    return LayerComparison(first, second, (*_correct(found), *missing), measure.closer, interrupted=interrupted)
+    return LayerComparison(first, second, (*_correct(scores), *missing), measure.closer, interrupted=interrupted)
 
 
-def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]:
+def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
     sums, moments = strip.sums, strip.moments
     sides = [SummedRepresentation(sums, place, precision) for place, precision in enumerate(moments.precisions)]
     for (i, first), (j, other) in product(enumerate(strip.names), enumerate(moments.second_names, len(strip.names))):
@@ -142,7 +142,7 @@ def _pairs(measure: Measure, strip: _Strip, alpha: float) -> Iterator[PairScore]
         if score.has_value and any(projected):
             score, factor = correct_projection(score, sums, (i, j), projected, unbiased=is_unbiased(measure))
         if score.has_value and has_exact_moments(measure) and sums.n_rows >= _FEWEST_ROWS:
-            score = add_exact_null(measure, score, sums, (i, j), alpha, factor)
+            score = add_exact_null(measure, score, sums, (i, j), 0.05, factor)
         elif score.has_value:
             score = add_note(score, "no chance level: only kernel alignments have one from sums of layers")
         yield PairScore(first, other, score)

@@ -45,9 +45,9 @@ class _Sides:
 
     def look(self) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return new sides, whose views are computed when a measure needs them."""
-        return self.with_sums(self.sums)
+        return self.replace_sums(self.sums)
 
-    def with_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
+    def replace_sums(self, sums: Sums) -> tuple[SummedRepresentation, SummedRepresentation]:
         """Return the sides of other sums over such data."""
         first, second = (SummedRepresentation(sums, place, self.moments.precision(place)) for place in (0, 1))
         return first, second
@@ -143,7 +143,7 @@ def _values_without_parts(sides: _Sides, parts: Sequence[Sums], measures: Sequen
     # Each sum is made when its turn comes: all together would be as large as the parts.
     without: Iterator[Sums] = leave_one_out(parts)
     rows = [
-        _values_or_nan(measures, sides.with_sums(sums))
+        _values_or_nan(measures, sides.replace_sums(sums))
         for sums in track(without, len(parts), "parts of the rows left out")
     ]
     return np.array(rows).T
@@ -196,24 +196,24 @@ def _add_chances(
         return {
             measure.name: add_note(scores[measure.name], "no chance level: fewer than 4 rows") for measure in paired
         }
-    found = {}
+    results = {}
     drawn = [measure for measure in paired if not has_exact_moments(measure)]
     for measure in paired:
         if measure not in drawn:
-            found[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
+            results[measure.name] = add_exact_null(measure, scores[measure.name], sides.sums, (0, 1), alpha)
     if drawn:
         draw = _random_matching_sums(sides.sums, generator(seed))
         table = [
-            _values_or_nan(drawn, sides.with_sums(sums))
+            _values_or_nan(drawn, sides.replace_sums(sums))
             for sums in track((draw() for _ in range(n_draws)), n_draws, "draws of unrelated data")
         ]
         for measure, column in zip(drawn, np.array(table).T, strict=True):
             best = best_value(measure.closer, measure.bounds, None)
             summary = summarise(scores[measure.name].value, column, measure.closer, alpha, best)
-            found[measure.name] = add_null(scores[measure.name], summary)
-    corrected = holm([found[measure.name].p_value for measure in paired])
+            results[measure.name] = add_null(scores[measure.name], summary)
+    corrected = holm([results[measure.name].p_value for measure in paired])
     return {
-        measure.name: replace(found[measure.name], corrected_p_value=float(p))
+        measure.name: replace(results[measure.name], corrected_p_value=float(p))
         for measure, p in zip(paired, corrected, strict=True)
     }
 

@@ -68,15 +68,15 @@ def noise_ceiling(
         "seed": number(seed),
     }
     try:
-        found = _replicates.ceiling(chosen, given)
+        ceiling = _replicates.ceiling(chosen, given)
     except NotEstimable as reason:
         nan = check.not_estimable(str(reason))
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=str(reason), **common)  # type: ignore[arg-type]
     return NoiseCeiling(
-        lower=found.lower,
-        upper=found.upper,
-        reliability=found.reliability,
-        left_out=found.left_out,
-        included=found.included,
+        lower=ceiling.lower,
+        upper=ceiling.upper,
+        reliability=ceiling.reliability,
+        left_out=ceiling.left_out,
+        included=ceiling.included,
         **common,  # type: ignore[arg-type]
     )

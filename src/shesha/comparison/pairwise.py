@@ -127,15 +127,9 @@ def compare_all(
     runs.require_workers(workers, scheduler)
     check.fraction(alpha, "alpha", closed=False)
     given = _files_or_arrays(representations, layer_axis)
-    seed, told = draw_seed(seed), number(seed)
+    seed, seed_number = draw_seed(seed), number(seed)
     chosen = seed_measures(choose(measures), seed)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     request = _request(design, n_permutations, alpha, confidence, seed, calibrate=calibrate)
     scores: Iterable[PairScore]
     exchanged = ""
@@ -152,7 +146,7 @@ def compare_all(
         tuple(scores),
         {measure.name: measure.symmetric for measure in chosen},
         {measure.name: measure.self_value for measure in chosen},
-        told,
+        seed_number,
         interrupted,
         exchanged,
         n_permutations if request is not None else 0,
@@ -216,13 +210,13 @@ def _pairs(measure: Measure, names: list[str]) -> list[engine.Pair]:
 
 
 def arrange_scores(
-    found: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
+    pair_scores: list[PairScore], measures: list[Measure], pairs: Mapping[str, list[engine.Pair]]
 ) -> tuple[PairScore, ...]:
     """Arrange the scores by measure and pair, and mark those that were not reached."""
     # A store keeps no expected values, so that many pairs have none, wherever they come from.
     scores = {
         (pair.score.measure, pair.first, pair.second): replace(pair, score=replace(pair.score, expected=float("nan")))
-        for pair in found
+        for pair in pair_scores
     }
     return tuple(
         scores.get((measure.name, *pair)) or PairScore(*pair, engine.score_not_reached(measure))

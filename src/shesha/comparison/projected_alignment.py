@@ -40,7 +40,7 @@ def correct_projection(
     cross = sums.cross_products(*pair)[:-1, :-1] ** 2
     error = float(cross.sum()) / sqrt(true[0] * true[1]) * _relative_error(sums, pair, projected)
     half = float(t.ppf(0.5 + _CONFIDENCE / 2, _GROUPS - 1)) * error
-    told = f"estimated from {_widths(sums, pair, projected)}: standard error of the projection {error:.2g}"
+    note = f"estimated from {_widths(sums, pair, projected)}: standard error of the projection {error:.2g}"
     changed = replace(
         score,
         value=value,
@@ -48,7 +48,7 @@ def correct_projection(
         sampling_low=max(value - half, 0.0 if not unbiased else -1.0),
         sampling_high=min(value + half, 1.0),
     )
-    return add_note(changed, told), factor
+    return add_note(changed, note), factor
 
 
 def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> str:
@@ -85,11 +85,11 @@ def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bo
 def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
     """The alignment, but for a constant, without each group of directions."""
     k, squares = len(block), block**2
-    found = []
+    estimates = []
     for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
         kept = np.ones(k, dtype=bool)
         kept[left_out] = False
         inner = squares[np.ix_(kept, kept)]
         norm = float(inner.sum() - np.trace(inner)) / (kept.sum() * (kept.sum() - 1))
-        found.append(float(cross[kept].mean()) / sqrt(norm))
-    return np.array(found)
+        estimates.append(float(cross[kept].mean()) / sqrt(norm))
+    return np.array(estimates)

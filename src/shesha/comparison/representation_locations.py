@@ -179,17 +179,17 @@ class Recent:
 
     def load(self, places: Mapping[str, Place], room: int) -> tuple[dict[str, Representation], dict[str, str]]:
         """Return the representations of some sources by name, and the reasons why others cannot be read."""
-        found: dict[str, Representation] = {}
+        loaded: dict[str, Representation] = {}
         unreadable: dict[str, str] = {}
         needed = set(places.values())
         # Threads that read at the same time would hold what all of them need.
         with self._lock:
             for name, place in places.items():
                 try:
-                    found[name] = self._get(place, needed, room)
+                    loaded[name] = self._get(place, needed, room)
                 except (OSError, ValueError, MemoryError) as error:
                     unreadable[name] = f"cannot be read: {error or type(error).__name__}"
-        return found, unreadable
+        return loaded, unreadable
 
     def _get(self, place: Place, needed: Collection[Place], room: int) -> Representation:
         if isinstance(place, Held):

@@ -62,7 +62,7 @@ class Sampling:
         return cls(queries, pairs, error, confidence, seed)
 
     @property
-    def asked(self) -> list[str]:
+    def given_options(self) -> list[str]:
         """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
@@ -89,7 +89,7 @@ def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, samp
         start = time.perf_counter()
         try:
             with single_threaded_blas():
-                found = _estimate(measure, X, Y, batches, sampling)
+                estimate = _estimate(measure, X, Y, batches, sampling)
         except NotEstimable as reason:
             yield missing_score(measure, str(reason))
         except (ValueError, MemoryError):
@@ -97,7 +97,7 @@ def sampled_scores(measures: Sequence[Measure], X: RowSource, Y: RowSource, samp
         except Exception as error:  # One measure's failure must not stop the others.
             yield missing_score(measure, failure(error))
         else:
-            yield _score(measure, found, sampling, time.perf_counter() - start)
+            yield _score(measure, estimate, sampling, time.perf_counter() - start)
 
 
 def _estimate(measure: Measure, X: RowSource, Y: RowSource, queries: _Queries, sampling: Sampling) -> _Estimate:
@@ -123,17 +123,21 @@ class _Estimate:
     """The possible distance of the exact value if all draws are equal; 0 if they differ."""
 
 
-def _score(measure: Measure, found: _Estimate, sampling: Sampling, seconds: float) -> Score:
-    half = max(float(t.ppf(0.5 + sampling.confidence / 2, found.n_drawn - 1)) * found.error, found.spread)
-    low, high = max(found.value - half, measure.bounds[0]), min(found.value + half, measure.bounds[1])
-    told = f"estimated from {found.what}: Monte Carlo standard error {found.error:.2g}, {sampling.confidence:.0%} "
-    told += f"interval {low:.4g} to {high:.4g}"
-    if sampling.error is not None and found.error > sampling.error:
-        told += f"; an error of {sampling.error:g} was not reached: pass pairs= with more than {_MOST_PAIRS:,}"
+def _score(measure: Measure, estimate: _Estimate, sampling: Sampling, seconds: float) -> Score:
+    half = max(float(t.ppf(0.5 + sampling.confidence / 2, estimate.n_drawn - 1)) * estimate.error, estimate.spread)
+    low, high = max(estimate.value - half, measure.bounds[0]), min(estimate.value + half, measure.bounds[1])
+    precision_note = (
+        f"estimated from {estimate.what}: Monte Carlo standard error {estimate.error:.2g}, {sampling.confidence:.0%} "
+    )
+    precision_note += f"interval {low:.4g} to {high:.4g}"
+    if sampling.error is not None and estimate.error > sampling.error:
+        precision_note += (
+            f"; an error of {sampling.error:g} was not reached: pass pairs= with more than {_MOST_PAIRS:,}"
+        )
     return replace(
-        make_score(measure, found.value, seconds, ""),
-        note=told,
-        sampling_error=found.error,
+        make_score(measure, estimate.value, seconds, ""),
+        note=precision_note,
+        sampling_error=estimate.error,
         sampling_low=low,
         sampling_high=high,
     )
@@ -154,7 +158,7 @@ class _Queries:
         chosen = {name: options[name] for name in ("k", "metric")}
         key = batch, *sorted(chosen.items())
         if key not in self._made:
-            first, second = (QueryNeighbours.of_queries(side, self._batch(batch), **chosen) for side in self.sides)
+            first, second = (QueryNeighbours.from_queries(side, self._batch(batch), **chosen) for side in self.sides)
             self._made[key] = first, second
         return self._made[key]
 

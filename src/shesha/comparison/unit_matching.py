@@ -146,14 +146,14 @@ def _adjust(p_values: Vector, n_units: int) -> Vector:
 
 def _p_values(observed: Edges, drawn: list[Edges], classes: Index) -> Vector:
     """p-value: share of chance correlations of the same class, including the unit's own, that are at least as high."""
-    own, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
+    unit_classes, chance = classes[observed[0]], np.concatenate([classes[i] for i, _, _ in drawn])
     values = np.concatenate([found for _, _, found in drawn])
     # Units that stay alone under a permutation have no correlation there: they count as zero.
     sizes = np.bincount(classes, minlength=classes.max() + 1) * len(drawn)
-    out = np.empty(len(own))
-    for one in np.unique(own):
+    out = np.empty(len(unit_classes))
+    for one in np.unique(unit_classes):
         null = np.sort(values[chance == one])
-        here = own == one
+        here = unit_classes == one
         above = len(null) - np.searchsorted(null, observed[2][here] * (1 - 1e-12))
         out[here] = (1 + above) / (1 + sizes[one])
     return out

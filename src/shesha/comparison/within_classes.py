@@ -15,11 +15,12 @@ from shesha.inputs import validation as check
 from shesha.measures import choose
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import benjamini_hochberg
-from shesha.nulls.design_arguments import equal_groups
+from shesha.nulls.design_builder import equal_groups
 from shesha.results import Comparison
 from shesha.results.similarity.within_classes import WithinClasses
 from shesha.support.arrays import to_host
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import count
 from shesha.support.progress import track
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
@@ -97,7 +98,7 @@ def compare_within(
         raise ValueError(f"names must be two different names, got {names!r}")
     arrays, asked = _align_rows(X, Y, names, {"labels": labels, "blocks": blocks, "groups": groups})
     n = len(arrays[0])
-    own = _labels_as_text(asked["labels"], n, "labels")
+    row_classes = _labels_as_text(asked["labels"], n, "labels")
     block, group = (
         None if asked[name] is None else _labels_as_text(asked[name], n, name) for name in ("blocks", "groups")
     )
@@ -110,29 +111,31 @@ def compare_within(
         "seed": seed,
     }
     chosen = choose(measures)
-    known = sorted({name for name in own if name is not None})
+    known = sorted({name for name in row_classes if name is not None})
     excluded: dict[str, str] = {}
     classes: dict[str, Comparison] = {}
     taken: list[Index] = []
     for name in track(known, len(known), "classes"):
-        rows, reason = _rows(own == name, block, group, min_group)
+        rows, reason = _rows(row_classes == name, block, group, min_group)
         if len(rows) < min_rows or reason:
-            excluded[name] = reason or f"{len(rows)} rows, fewer than {min_rows}"
+            excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
         taken.append(rows)
         classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
     if not classes:
         told = "; ".join(f"{name}: {why}" for name, why in excluded.items())
         raise ValueError(
-            f"labels must hold a class of at least {min_rows} rows that can be compared, got none ({told})"
+            f"labels must contain a class of at least {count(min_rows, 'row')} that can be compared, got none ({told})"
         )
     # Rows that are sorted by class would look like a series that drifts.
     rows = generator(0).permutation(np.concatenate(taken))
     design: dict[str, Any]
     if group is not None:
-        design = {"blocks": own[rows].astype(str), "groups": _join_labels(own[rows], group[rows])}
+        design = {"blocks": row_classes[rows].astype(str), "groups": _join_labels(row_classes[rows], group[rows])}
     else:
-        design = {"blocks": own[rows].astype(str) if block is None else _join_labels(own[rows], block[rows])}
+        design = {
+            "blocks": row_classes[rows].astype(str) if block is None else _join_labels(row_classes[rows], block[rows])
+        }
     with warnings.catch_warnings():
         # A null that keeps classes apart looks saturated; that is what this line is for.
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -151,8 +154,8 @@ def _correct_over_classes(classes: dict[str, Comparison], measure: str) -> dict[
 def _align_rows(
     X: ArrayLike, Y: ArrayLike, names: tuple[str, str], labels: dict[str, Any]
 ) -> tuple[list[NDArray[Any]], dict[str, Any]]:
-    for name, one in zip(names, (X, Y), strict=True):
-        if isinstance(one, Rdm):
+    for name, side in zip(names, (X, Y), strict=True):
+        if isinstance(side, Rdm):
             raise TypeError(f"{name} must be features, to select the rows of each class, got distances (Rdm)")
     found = {name: split_names(one, name) for name, one in zip(names, (X, Y), strict=True)}
     moved = orders({name: rows for name, (_, rows) in found.items()})
@@ -193,7 +196,7 @@ def _rows(
     names, counts = np.unique(group[rows].astype(str), return_counts=True)
     large = names[counts >= min_group]
     if len(large) < 3:
-        return rows, f"{len(large)} groups of at least {min_group} rows, fewer than 3"
+        return rows, f"{count(len(large), 'group')} of at least {count(min_group, 'row')}, fewer than 3"
     rows = rows[np.isin(group[rows].astype(str), large)]
     return rows[equal_groups(group[rows].astype(str), seed=0)], ""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shesha.descriptors._registry import Descriptor, descriptors
-from shesha.report import card as as_card
-from shesha.report import changes_in_words, options_in_words, range_in_words
-from shesha.support import spelling as spelling
+from shesha.report import options_in_words
+from shesha.views.view_score import find_score, score_card
 
 
 def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
@@ -28,22 +27,6 @@ def card(descriptor: str | Descriptor | Callable[..., float]) -> str:
     >>> card("anisotropy").split(".")[0]
     'anisotropy: Anisotropy'
     """
-    found = getattr(descriptor, "descriptor", descriptor)
-    if not isinstance(found, Descriptor):
-        found = spelling.find_by_name(found, descriptors().values(), "descriptor", "`shesha scores`")
-    return as_card(f"{found.name}: {found.title}. {found.means}", _facts(found))
-
-
-def _facts(one: Descriptor) -> list[tuple[str, str]]:
-    module = one.function.__module__
-    place = "shesha.descriptors" if module.startswith("shesha.descriptors.") else module
-    return [
-        ("beware", one.means_not),
-        ("values", range_in_words(one.bounds)),
-        ("unchanged by", changes_in_words(one.invariant)),
-        ("needs", "rows"),
-        ("options", options_in_words(one.options)),
-        ("audit", "included in every audit" if one.audited else ""),
-        ("reference", one.reference),
-        ("call it", f"{place}.{one.function.__name__}(X)"),
-    ]
+    known = getattr(descriptor, "descriptor", descriptor)
+    chosen = find_score(known, Descriptor, descriptors(), "descriptor")
+    return score_card(chosen, "shesha.descriptors", {"options": options_in_words(chosen.options)})

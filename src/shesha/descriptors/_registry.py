@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.moments import SummedRepresentation
-from shesha.results.citation_sources import remember_source
 from shesha.support.entry_points import load_marks
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, View, rows_or_distances
+from shesha.views.view_score import ViewScore, register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -25,29 +24,8 @@ Data = ArrayLike | Representation | Rows | SummedRepresentation
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class Descriptor(ViewScore):
     """A number that describes one representation, with its declared and tested properties."""
-
-    name: str
-    function: Callable[..., float] = field(repr=False)
-    """The function of a view."""
-    view: type[View]
-    title: str
-    bounds: tuple[float, float]
-    means: str = field(repr=False)
-    """Meaning of the number, in a sentence."""
-    means_not: str = field(repr=False)
-    """Limits of its interpretation."""
-    reference: str = field(repr=False)
-    invariant: frozenset[str] = frozenset()
-    """Changes of the representation that do not change the value: scaling, translation, orthogonal."""
-    audited: bool = False
-    """Whether it is part of every audit."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its names, the main one first."""
-        return self.name, self.title
 
     @property
     def options(self) -> dict[str, Any]:
@@ -65,10 +43,7 @@ class Descriptor:
     def build(self, source: Rows | SummedRepresentation, **options: Any) -> float:
         """Describe checked data; NotEstimable gives the reason for a missing value."""
         with single_threaded_blas():
-            value = check.real_number(self.function(source.view(self.view), **options), f"the value of {self.name}")
-        if np.isnan(value):
-            raise NotEstimable(f"{self.name} did not return a number")
-        return value
+            return self.number(source.view(self.view), **options)
 
 
 _descriptors: dict[str, Descriptor] = {}
@@ -93,26 +68,24 @@ def descriptor(
     fields = {**declared, "invariant": check.changes(declared.get("invariant", ()))}
 
     def mark(function: Callable[Concatenate[V, P], float]) -> Callable[Concatenate[Data, P], float]:
-        found = Descriptor(function.__name__, function, **fields)
-        taken = _descriptors.get(found.name)
-        if taken is not None and taken.function.__module__ != function.__module__:
-            raise ValueError(f"name must differ from those of other descriptors, got {found.name!r}")
-        _descriptors[found.name] = found
-        remember_source(found.name, found.reference)
+        declared_descriptor = Descriptor(function.__name__, function, **fields)
+        register_score(declared_descriptor, _descriptors, "descriptors")
 
         @wraps(function)
         def describe(X: Data, *args: P.args, **options: P.kwargs) -> float:
             if args:
                 raise TypeError(f"{function.__name__}() must take one representation; options are keyword-only")
             try:
-                return found.build(X if isinstance(X, SummedRepresentation) else found.check_data(X), **options)
+                return declared_descriptor.build(
+                    X if isinstance(X, SummedRepresentation) else declared_descriptor.check_data(X), **options
+                )
             except NotEstimable as reason:
                 return check.not_estimable(str(reason))
 
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY]
         data = inspect.Parameter("X", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike")
         describe.__signature__ = inspect.Signature([data, *own], return_annotation="float")  # type: ignore[attr-defined]
-        describe.descriptor = found  # type: ignore[attr-defined]
+        describe.descriptor = declared_descriptor  # type: ignore[attr-defined]
         # Its signature is that of the view.
         del describe.__wrapped__
         return cast(Callable[Concatenate[Data, P], float], describe)

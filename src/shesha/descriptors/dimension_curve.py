@@ -10,8 +10,9 @@ import numpy as np
 from shesha.report import columns
 from shesha.results import sentence_parts as say
 from shesha.results.base import Result
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ class DimensionCurve(Result):
         rows = [["neighbours", "distance", "dimension", "std. error"]]
         for rank, distance, value, error in zip(self.ranks, self.distances, self.dimensions, self.errors, strict=True):
             rows.append([f"{rank} and {2 * rank}", f"{distance:.4g}", f"{value:.2f}", f"{error:.2f}"])
-        left_out = f" ({self.n_repeated:,} rows that repeat another left out)" if self.n_repeated else ""
+        left_out = f" ({count(self.n_repeated, 'repeated row')} left out)" if self.n_repeated else ""
         head = f"Intrinsic dimension over scale, {self.n_samples:,} rows{left_out}"
         return "\n".join([head, *(f"  {line}" for line in columns(rows, "<>>>")), _BEWARE])
 
@@ -96,7 +97,7 @@ def _claim(result: DimensionCurve) -> str:
     lines = zip(result.dimensions, result.errors, result.ranks, strict=True)
     told = [f"{value:.2f} +- {error:.2f} at neighbours {rank} and {2 * rank}" for value, error, rank in lines]
     return (
-        f"{with_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
+        f"{add_source('intrinsic_dimension', 'Intrinsic dimension')} by Gride over "
         f"{result.n_samples:,} rows was {say.join_clauses(told, 'more scales')} (errors from "
         f"{say.count(result.n_splits, 'random halving')})"
     )

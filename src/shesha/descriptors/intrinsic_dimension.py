@@ -112,7 +112,7 @@ def dimension_over_scale(X: ArrayLike | Representation | Rows | Rdm, *, seed: Se
         n = len(view.rows)
         if n < 6:
             raise NotEstimable(f"errors need at least 6 distinct rows, got {n}")
-        ranks = view.ranks_among(n // 2 - 1)
+        ranks = view.powers_of_two_up_to(n // 2 - 1)
         halves = np.zeros((_N_SPLITS, n), dtype=bool)
         for half in halves:
             half[rng.permutation(n)[: n // 2]] = True

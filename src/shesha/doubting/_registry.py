@@ -46,7 +46,7 @@ def marked_functions() -> list[Asks]:
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
     """All doubts about a subject, the largest effect first, and the reasons for skipped checks."""
     kind = "pair" if subject.is_pair else "rows"
-    found, reason = [], ""
+    doubts, reason = [], ""
     for one in _marked.values():
         if one.of not in (kind, "both") or (only_cheap and not one.cheap):
             continue
@@ -57,5 +57,5 @@ def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[D
             reason = str(cause)
             continue
         if answer is not None:
-            found.append(answer)
-    return tuple(sorted(found, key=lambda answer: -answer.effect)), reason
+            doubts.append(answer)
+    return tuple(sorted(doubts, key=lambda answer: -answer.effect)), reason

@@ -113,7 +113,7 @@ class Subject:
 
     def _lengths(self, side: int, middle: Vector) -> Vector:
         """Distances of all rows of a side from a point, in its unit."""
-        unit, found = self.units[side], []
+        unit, pieces = self.units[side], []
         step = max(1, _CACHED // max(1, len(middle)))
         room = np.empty((step, len(middle)))
         for _, block in self.sides[side].blocks(_BLOCK):
@@ -122,8 +122,8 @@ class Subject:
                 # The last stretch is shorter, and what is left of the room holds anything.
                 apart = np.divide(part, unit, out=room[: len(part)])
                 apart -= middle
-                found.append(squared_lengths(apart))
-        return np.asarray(np.sqrt(np.concatenate(found)))
+                pieces.append(squared_lengths(apart))
+        return np.asarray(np.sqrt(np.concatenate(pieces)))
 
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:

@@ -120,7 +120,7 @@ def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
     if len(X) != 1:
         names = check.join_items(X)
         raise ValueError(
-            f"X must hold one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
+            f"X must contain one representation, got {len(X)} ({names}): pass one of them, or use shesha.audit"
         )
     return next(iter(X.values())), text_lengths(X)
 
@@ -211,24 +211,24 @@ def check_known_quantities(
     covariates: ArrayLike | Mapping[str, ArrayLike] | None, groups: ArrayLike | None, n: int
 ) -> dict[str, Vector | Labels]:
     """Covariates of each row by name: numbers as floats, labels as codes."""
-    found: dict[str, Vector | Labels] = {}
+    quantities: dict[str, Vector | Labels] = {}
     if isinstance(covariates, Mapping):
         for name, one in covariates.items():
-            found[str(name)] = _quantity(check.dense(one, f"covariates[{name!r}]"), n, f"covariates[{name!r}]")
+            quantities[str(name)] = _quantity(check.dense(one, f"covariates[{name!r}]"), n, f"covariates[{name!r}]")
     elif covariates is not None:
         names = [str(name) for name in getattr(covariates, "columns", ())]
         table = check.dense(covariates, "covariates") if not names else np.asarray(covariates)
         if table.ndim == 1:
-            found["the covariate"] = _quantity(table, n, "covariates")
+            quantities["the covariate"] = _quantity(table, n, "covariates")
         elif table.ndim == 2:
             for at, column in enumerate(table.T):
                 name = names[at] if names else f"covariate {at}" if table.shape[1] > 1 else "the covariate"
-                found[name] = _quantity(column, n, f"covariates[:, {at}]")
+                quantities[name] = _quantity(column, n, f"covariates[:, {at}]")
         else:
             raise ValueError(f"covariates must have one or two dimensions, got {table.ndim}")
     if groups is not None:
-        found["groups"] = check.labels(groups, n, "groups", min_classes=1)[0]
-    return found
+        quantities["groups"] = check.labels(groups, n, "groups", min_classes=1)[0]
+    return quantities
 
 
 def _quantity(values: Any, n: int, name: str) -> Vector | Labels:

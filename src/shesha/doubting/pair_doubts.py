@@ -16,8 +16,25 @@ _MOVED = 0.2
 """Change of CKA above which a row is reported."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
 """Share of CKA that is due to chance, and the chance level, above which the value misleads."""
+_SAME = 1e-12
+"""Largest 1 - CKA of two copies: rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
 """Distance of the null mean from the best value, as a share of the range, below which a measure saturates."""
+
+
+@doubt("copies", of="pair", cheap=True)
+def copies(subject: Subject) -> Doubt | None:
+    """Both representations are the same data, perhaps rotated, shifted or rescaled."""
+    grams = [subject.products(side, subject.places) for side in range(2)]
+    if not 1 - linear_cka(grams, np.arange(len(subject.places))) < _SAME:
+        return None
+    first, second = subject.samples
+    if first.shape == second.shape and np.array_equal(first * subject.units[0], second * subject.units[1]):
+        text = "both representations have the same values"
+    else:
+        text = "each representation is the other one, rotated, shifted or rescaled"
+    advice = "Check that two different files or layers were compared: a copy is similar to itself, whatever the data"
+    return Doubt("copies", 1.0, None, text, advice)
 
 
 @doubt("few rows", of="pair", cheap=True)

@@ -49,10 +49,10 @@ _ALTERNATION_ADVICE = (
 @doubt("order", of="both", cheap=True)
 def order(subject: Subject) -> Doubt | None:
     """Neighbouring rows are closer than random rows."""
-    found = subject.dependence
-    if not subject.ordered or not found.has_order:
+    dependence = subject.dependence
+    if not subject.ordered or not dependence.has_order:
         return None
-    classes, p_value = subject.classes_here, found.p_value
+    classes, p_value = subject.classes_here, dependence.p_value
     if classes is not None and classes_follow_order(subject, classes) <= _CLASS_LEVEL:
         # Sorted classes explain their own order: what is left is an order within them.
         p_value = _order_p_value(subject, classes)
@@ -63,7 +63,7 @@ def order(subject: Subject) -> Doubt | None:
         "neighbouring rows are closer than random rows; with each row replaced by its neighbour, "
         f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
     )
-    advice = describe_period(found.period) if found.period else _ORDER_ADVICE
+    advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
     return Doubt("order", max(0.0, score), p_value, text, advice)
 
 
@@ -83,25 +83,25 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
     """Rows repeat in turn, as with alternating conditions or interleaved batches, and neighbours are not close."""
-    found = subject.dependence
+    dependence = subject.dependence
     classes = subject.classes_here
-    in_turn = found.has_alternation or (found.period > 0 and not found.has_order)
+    in_turn = dependence.has_alternation or (dependence.period > 0 and not dependence.has_order)
     if not subject.ordered or not in_turn or (classes is not None and _classes_alternate(subject)):
         return None
-    step = 2 if found.has_alternation else _whole_periods(found.period)
+    step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
     headline, steps = subject.headline, [_rotate_stretches(subject, one) for one in (step, -step)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
         "neighbouring rows are farther apart than random rows, and every other row is closer"
-        if found.has_alternation
-        else f"rows repeat with a period of about {found.period:.3g}"
+        if dependence.has_alternation
+        else f"rows repeat with a period of about {dependence.period:.3g}"
     )
     text = (
         f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {kept:.2f} instead of "
         f"{headline.value:.2f}"
     )
-    p_value = found.alternation_p_value if found.has_alternation else None
-    advice = _ALTERNATION_ADVICE if found.has_alternation else describe_period(found.period)
+    p_value = dependence.alternation_p_value if dependence.has_alternation else None
+    advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
     return Doubt("alternating order", max(0.0, kept), p_value, text, advice)
 
 

@@ -80,13 +80,13 @@ class Headline:
         return float(left.mean())
 
 
-def _whole(found: Partition, n: int) -> tuple[Vector, Vector] | None:
+def _whole(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
     """Ranks of all pairs of rows; pairs that are undefined in a half count as 0."""
-    ranked = found.unit_ranks()
+    ranked = partition.unit_ranks()
     if ranked is None:
         return None
-    if found.kept is None:
+    if partition.kept is None:
         return ranked
     whole = np.zeros((2, n * (n - 1) // 2))
-    whole[:, found.kept] = ranked
+    whole[:, partition.kept] = ranked
     return whole[0], whole[1]

@@ -20,8 +20,8 @@ _DECIDED = 0.2
 @doubt("ties")
 def ties(subject: Subject) -> Doubt | None:
     """With many equal distances, the rule for ties decides ranks or neighbours."""
-    found, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
-    known = np.sort(found[np.isfinite(found)])
+    distances, tolerance = Representation.build(subject.sample).condensed_distances(subject.metric, squared=True)
+    known = np.sort(distances[np.isfinite(distances)])
     if len(known) < 2:
         return None
     starts = np.flatnonzero(np.concatenate([[True], np.diff(known) > tolerance]))
@@ -30,7 +30,9 @@ def ties(subject: Subject) -> Doubt | None:
     sizes = np.diff([*starts, len(known)]).astype(np.float64)
     # What ties take of the variance of ranks (Kendall and Gibbons 1990).
     of_ranks = float(np.sum(sizes**3 - sizes) / (float(len(known)) ** 3 - len(known)))
-    of_neighbours = _tied_share(np.searchsorted(known[starts], found + tolerance, side="right"), len(subject.sample))
+    of_neighbours = _tied_share(
+        np.searchsorted(known[starts], distances + tolerance, side="right"), len(subject.sample)
+    )
     effect = max(of_ranks, of_neighbours)
     if effect < _DECIDED:
         return None

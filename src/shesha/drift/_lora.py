@@ -32,16 +32,16 @@ def adapter(values: Tensor, rank: int, scale: float, factor: float, draws: torch
 def attention_patterns(model: nn.Module) -> tuple[str, ...]:
     """Return the patterns that match projections of attention in a model."""
     names = [name for name, _ in model.named_modules() if name]
-    found = []
+    patterns = []
     for pattern in ATTENTION:
         try:
             match_names(pattern, names, "targets", "modules")
         except ValueError:
             continue
-        found.append(pattern)
-    if not found:
+        patterns.append(pattern)
+    if not patterns:
         raise ValueError(
             f"targets must be given for {type(model).__name__}, because no attention projection has a known name, "
             "got None"
         )
-    return tuple(found)
+    return tuple(patterns)

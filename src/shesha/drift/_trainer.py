@@ -57,14 +57,14 @@ class CanaryCallback(TrainerCallback):
         """Check the canary if it is due; every process runs the model, and the first one asks the monitor."""
         if not self._watch.is_due(state.global_step):
             return control
-        found = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
-        if found and self._trainer is not None:
+        log_entry = self._watch.look(kwargs["model"], state.global_step, ask=state.is_world_process_zero)
+        if log_entry and self._trainer is not None:
             # Whoever logs takes this flag back, and the trainer's own line of this step would be missing.
             wanted = control.should_log
-            self._trainer.log(found)
+            self._trainer.log(log_entry)
             control.should_log = wanted
-        elif found:
-            state.log_history.append({**found, "step": state.global_step})
+        elif log_entry:
+            state.log_history.append({**log_entry, "step": state.global_step})
         if self._stop and self._watch.has_alert():
             control.should_training_stop = True
         return control

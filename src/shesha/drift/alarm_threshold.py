@@ -63,14 +63,14 @@ def _mean_root(n_nulls: int) -> float:
 @lru_cache(maxsize=64)
 def _threshold(run_length: float, n_nulls: int) -> float:
     e_values = (np.arange(1, n_nulls + 2) / (n_nulls + 1)) ** -0.5 / _mean_root(n_nulls)
-    found = run_length
+    length = run_length
     # Beyond these, the chain has too many states to be worth a threshold a few per cent lower.
     for _ in range(_TRIES if run_length <= _LONGEST else 0):
-        ratio = least_run_length(found, e_values) / run_length
+        ratio = least_run_length(length, e_values) / run_length
         if 1 <= ratio <= _CLOSE:
-            return found
+            return length
         # The sum less the number of checks is a martingale: a threshold of the run length always suffices.
-        found = min(run_length, found / ratio * (1 + 1e-4))
+        length = min(run_length, length / ratio * (1 + 1e-4))
     return run_length
 
 

@@ -59,7 +59,7 @@ def canary(data: Sequence[Any], reader: Any, layer: str | None = None, **options
     """
     inputs = list(data)
     if not inputs:
-        raise ValueError("data must hold at least one text or image, got none")
+        raise ValueError("data must contain at least one text or image, got none")
 
     def encode_canary(model: nn.Module) -> Array:
         from shesha.extract import encode

@@ -103,7 +103,7 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
     """Test for each drift whether it exceeds the tolerance, given sampling of rows."""
     rng = np.random.default_rng(setting.seed)
     draws = half_samples(setting.measures, setting.reference.representation, after, setting.n_resamples, rng)
-    found = []
+    drifts = []
     for i, measure in enumerate(setting.measures):
         drawn = draws[measure.name]
         drawn = drawn[np.isfinite(drawn)]
@@ -114,8 +114,8 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
             low = -rank_levels.threshold(-around, setting.level)
             p = rank_levels.p_value(-setting.tolerance, -around)
         known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
-        found.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
-    return found
+        drifts.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
+    return drifts
 
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:

@@ -121,7 +121,7 @@ def encode_canaries(
     with mute_progress():
         layer = list(encode(loaded, data[:1], **options))[-1]
     options["layers"] = [layer]
-    told = encode(loaded, data, **options, out=place / REFERENCE)
+    extraction = encode(loaded, data, **options, out=place / REFERENCE)
     files = [place / f"seed{start}-{i:04d}{'-half' * _is_half(i, half=half)}.npy" for i in range(count)]
     missing = [i for i, file in enumerate(files) if not file.exists()]
     network = _half_precision(loaded) if any(_is_half(i, half=half) for i in missing) else loaded
@@ -131,7 +131,7 @@ def encode_canaries(
             _write(
                 files[i], _encode_again(chosen, data, np.random.default_rng([start, i]), SIZES[i % len(SIZES)], options)
             )
-    return CanaryEncodings(layer, np.asarray(told[layer]), tuple(files), dict(told.info))
+    return CanaryEncodings(layer, np.asarray(extraction[layer]), tuple(files), dict(extraction.info))
 
 
 def _load(model: Any, data: Sequence[Any], encoding: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

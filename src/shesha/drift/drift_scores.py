@@ -26,14 +26,14 @@ def choose_measures(measures: Iterable[Choice] | Choice | None, n_rows: int) -> 
     if measures is None:
         k = min(_NEIGHBOURS, max(1, (n_rows - 1) // 3))
         return [*choose(DEFAULT[:-1]), choose(DEFAULT[-1])[0].with_options(k=k, metric="cosine")]
-    found = choose(measures)
-    for one in found:
+    chosen = choose(measures)
+    for one in chosen:
         if not one.paired or one.self_value is None:
             raise ValueError(
                 f"measures must compare the same rows and have a value for no change, got {one.name}; for new inputs "
                 "use update or two_sample"
             )
-    return found
+    return chosen
 
 
 def tiers(measures: Sequence[Measure]) -> list[str]:

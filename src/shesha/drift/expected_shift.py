@@ -98,23 +98,23 @@ def conformal_stream(
         )
         p = group_ranks(scores, codes[ranked], len(kept), rng)
     else:
-        p = weighted_ranks(scores, _checked_weights(weights, n_total, len(rows))[ranked], len(kept), rng)
+        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(kept), rng)
     return _verdict(p, scores[len(kept) :], alpha)
 
 
-def _checked_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
-    found = check.real(weights, "weights")
-    if found.shape != (n_rows,):
-        raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {found.shape}")
-    if not np.isfinite(found).all() or (found < 0).any():
+def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:
+    values = check.real(weights, "weights")
+    if values.shape != (n_rows,):
+        raise ValueError(f"weights must have one number for each of the {n_rows} rows, got shape {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("weights must be finite and at least 0, got other values")
-    if (found[-n_new:] == 0).any():
+    if (values[-n_new:] == 0).any():
         raise ValueError("weights must be above 0 for new rows, got 0: such a row could not have occurred")
     if n_rows > _MOST_WEIGHTED:
         raise ValueError(
             f"weights must have at most {_MOST_WEIGHTED:,} rows, got {n_rows:,}: pass groups, or a part of the stream"
         )
-    return found
+    return values
 
 
 def _verdict(p: Vector, scores: Vector, alpha: float) -> StreamVerdict:

@@ -128,14 +128,15 @@ class InFile:
     def _values(self, text: Any) -> dict[str, Any]:
         """Return the values of an event; a damaged one is an error that names the file."""
         try:
-            found = json.loads(text)
+            event = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
-            raise sqlite.StoreError(f"{self.path} must hold events as JSON, got a damaged one: {error}") from error
-        if not isinstance(found, dict) or not isinstance(found.get("state"), str):
+            raise sqlite.StoreError(f"{self.path} must contain events as JSON, got a damaged one: {error}") from error
+        if not isinstance(event, dict) or not isinstance(event.get("state"), str):
             raise sqlite.StoreError(
-                f"{self.path} must hold events with a state, got {str(text)[:60]!r}; move the file away to start again"
+                f"{self.path} must contain events with a state, got {str(text)[:60]!r}; "
+                "move the file away to start again"
             )
-        return found
+        return event
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:

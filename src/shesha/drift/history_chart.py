@@ -38,7 +38,7 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
     xs = [_LEFT + (i * step if len(checks) > 1 else (_WIDTH - _LEFT - _RIGHT) / 2) for i in range(len(checks))]
     known = [(x, one) for x, one in zip(xs, checks, strict=True) if isfinite(one.drift)]
     beyond = sum(one.drift > one.threshold for one in checks)
-    told = (
+    caption = (
         f"{measure}: {len(checks)} {'check' if len(checks) == 1 else 'checks'}, {beyond} beyond the threshold; "
         f"the last {_number(checks[-1].drift)}, threshold {_number(checks[-1].threshold)}"
     )
@@ -57,7 +57,7 @@ def history_chart(measure: str, checks: Sequence[Check]) -> str:
     ends = f'<text x="{_LEFT}" y="{_HEIGHT - 4}">{escape(checks[0].at)}</text>'
     ends += f'<text x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 4}" text-anchor="end">{escape(checks[-1].at)}</text>'
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(told)}">{axis}{ends}'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(caption)}">{axis}{ends}'
         f'<path class="limit" d="{limits}"/><polyline class="line" points="{line}"/>{marks}</svg>'
     )
 
@@ -81,16 +81,16 @@ class _Scale:
         return _TOP + (1 - min(1.0, max(0.0, share))) * (_HEIGHT - _TOP - _BOTTOM)
 
 
-def _mark(x: float, y: float, one: Check) -> str:
+def _mark(x: float, y: float, checked: Check) -> str:
     """Draw a check: a diamond for an alarm, otherwise a dot, so that shape as well as colour distinguishes them."""
-    kind = one.state.split()[0]
+    kind = checked.state.split()[0]
     shape = (
         f'<path class="{escape(kind)}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'
         if kind == "alert"
         else f'<circle class="{escape(kind)}" cx="{x:.1f}" cy="{y:.1f}" r="3.5">'
     )
     end = "path" if kind == "alert" else "circle"
-    return f"{shape}<title>{escape(one.at)}: {_number(one.drift)}, {escape(one.state)}</title></{end}>"
+    return f"{shape}<title>{escape(checked.at)}: {_number(checked.drift)}, {escape(checked.state)}</title></{end}>"
 
 
 def _number(value: float) -> str:

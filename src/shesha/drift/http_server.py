@@ -40,6 +40,9 @@ class BoundedServer(ThreadingHTTPServer):
         If the host is empty, or the port out of range.
     """
 
+    request_queue_size = 128
+    """Connections that wait to be accepted; with the default of 5, a client tries again after one to seven seconds."""
+
     def __init__(self, host: str, port: int, pages: Pages) -> None:
         if not host.strip():
             raise ValueError(f"host must be an address or name, got {host!r}; pass 0.0.0.0 to serve the whole network")
@@ -105,13 +108,15 @@ def is_loopback(host: str) -> bool:
 
     Examples
     --------
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("example.org")
-    (True, True, True, False)
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "localhost", "example.org")]
+    [True, True, True, True, False]
     """
     try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return host.lower().rstrip(".") in _LOOPBACK_NAMES
+    # Before Python 3.13, an IPv4 address in IPv6 form is not a loopback address.
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 class _Handler(BaseHTTPRequestHandler):

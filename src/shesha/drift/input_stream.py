@@ -105,14 +105,14 @@ class Stream:
 
     def p_values(self, scores: Vector, rng: np.random.Generator) -> Vector:
         """Return the p-value of each new score among all earlier ones, and add the scores to the history."""
-        found = np.empty(len(scores))
+        values = np.empty(len(scores))
         # The next rows of one batch are few: counting above a bin costs less than keeping a tree of counts.
         for i, (place, part) in enumerate(zip(score_bins(scores), rng.random(len(scores)), strict=True)):
             self.counts[place] += 1
             above = int(self.counts[place + 1 :].sum())
-            found[i] = (above + part * int(self.counts[place])) / int(self._total + 1)
+            values[i] = (above + part * int(self.counts[place])) / int(self._total + 1)
             self._total += 1
-        return found
+        return values
 
     def __post_init__(self) -> None:
         """Count the rows."""

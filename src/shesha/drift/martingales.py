@@ -42,7 +42,7 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
     n_streams, n_rows = p_values.shape
     rates = np.asarray(jumps)[:, None]
     capital = np.full((n_streams, len(jumps), len(BETS)), 1 / (len(jumps) * len(BETS)))
-    found, level = np.empty((n_streams, n_rows)), np.zeros(n_streams)
+    wealth, level = np.empty((n_streams, n_rows)), np.zeros(n_streams)
     for row in range(n_rows):
         capital = (1 - rates) * capital + rates * capital.mean(axis=2, keepdims=True)
         capital *= 1 + BETS * (p_values[:, row, None, None] - 0.5)
@@ -50,8 +50,8 @@ def composite_jumper(p_values: Matrix, jumps: tuple[float, ...] = JUMPS) -> Matr
         # Kept at a sum of 1, so that no stream leaves the range of numbers.
         capital /= total[:, None, None]
         level = level + np.log10(total)
-        found[:, row] = level
-    return found
+        wealth[:, row] = level
+    return wealth
 
 
 def first_alarm(log10_martingale: Vector, log10_threshold: float) -> int:

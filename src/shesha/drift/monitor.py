@@ -27,7 +27,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed
@@ -102,18 +102,18 @@ class DriftMonitor:
         n_resamples: int = RESAMPLES,
         seed: Seed = 0,
     ) -> None:
-        n_rows = next(iter(getattr(reference, "shape", None) or shape_of(reference)), 4)
-        found = choose_measures(measures, n_rows)
-        held = Reference.build(reference, labels, found)
+        n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
+        chosen = choose_measures(measures, n_rows)
+        held = Reference.build(reference, labels, chosen)
         unchanged = None
         if nulls is not None:
-            unchanged = Unchanged.build(many(nulls), held.representation, found, held.codes, len(held.classes))
+            unchanged = Unchanged.build(many(nulls), held.representation, chosen, held.codes, len(held.classes))
         level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
         self.about = plain_about(about)
         limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
-        self._setting = Setting(held, found, unchanged, level, limit, n_resamples, draw_seed(seed))
+        self._setting = Setting(held, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
         self._history: History = InMemory()
 
     @property
@@ -156,19 +156,19 @@ class DriftMonitor:
         ValueError
             If these cannot be the same inputs.
         """
-        told = plain_about(about)
-        found = run_check(current, self._setting)
+        circumstances = plain_about(about)
+        outcome = run_check(current, self._setting)
         verdict: list[DriftVerdict] = []
 
         def keep(history: Any) -> None:
-            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(found.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(found, evidence, told)]
+            evidence = Evidence.from_text(history.state(_EVIDENCE)).update(outcome.scores[0].p_value, self._rule)
+            verdict[:] = [self._verdict(outcome, evidence, circumstances)]
             history.add("check", verdict[0].to_dict(), {_EVIDENCE: evidence.as_text()})
 
         problem = self._try_to_keep(keep)
         if not verdict:
-            evidence = Evidence().update(found.scores[0].p_value, self._rule)
-            verdict[:] = [self._verdict(found, evidence, told)]
+            evidence = Evidence().update(outcome.scores[0].p_value, self._rule)
+            verdict[:] = [self._verdict(outcome, evidence, circumstances)]
         return replace(verdict[0], notes=(*verdict[0].notes, problem)) if problem else verdict[0]
 
     def update(self, batch: ArrayLike) -> StreamVerdict:
@@ -281,16 +281,16 @@ class DriftMonitor:
             return problem
         return ""
 
-    def _verdict(self, found: Found, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
-        setting, primary = self._setting, found.scores[0]
+    def _verdict(self, outcome: Found, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
+        setting, primary = self._setting, outcome.scores[0]
         in_a_row = None
         if setting.unchanged is not None:
             in_a_row = evidence.as_sequence(primary.p_value, self._rule)
         by_sequence = self.run_length is not None
-        state = decide_state(found.scores, setting.tolerance, in_a_row if by_sequence else None)
+        state = decide_state(outcome.scores, setting.tolerance, in_a_row if by_sequence else None)
         return DriftVerdict(
             state,
-            found.scores,
+            outcome.scores,
             self.n_rows,
             "row resamples" if setting.unchanged is None else "re-encodings",
             setting.n_resamples if setting.unchanged is None else len(setting.unchanged),
@@ -299,12 +299,12 @@ class DriftMonitor:
             if setting.unchanged is None
             else rank_levels.false_alarm_limit(len(setting.unchanged), setting.level),
             setting.tolerance,
-            rows=found.rows,
-            classes=found.classes,
+            rows=outcome.rows,
+            classes=outcome.classes,
             sequence=in_a_row,
             by_sequence=by_sequence,
-            advice=advice(state, found.scores, 0 if in_a_row is None else in_a_row.alarm_since),
+            advice=advice(state, outcome.scores, 0 if in_a_row is None else in_a_row.alarm_since),
             notes=tuple(differences(self.about, about)),
-            reason=found.reason,
+            reason=outcome.reason,
             about=about,
         )

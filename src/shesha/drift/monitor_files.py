@@ -34,7 +34,9 @@ def write(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[An
         return InFile(place / HISTORY, _write_folder(place, plain, arrays, overwrite=overwrite))
     if place.exists():
         if not overwrite:
-            raise FileExistsError(f"folder must hold no monitor yet, got {place}; pass overwrite=True to replace it")
+            raise FileExistsError(
+                f"folder must not contain a monitor yet, got {place}; pass overwrite=True to replace it"
+            )
         # Arrays of any other kind have the same ending, and must not be lost.
         _read_file(place)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,7 @@ def _read_file(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _require_layout(layout: Any, about: Mapping[str, Any]) -> None:
     if layout != LAYOUT:
         raise ValueError(
-            f"folder must hold a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
+            f"folder must contain a monitor of layout {LAYOUT}, got layout {layout}, written by shesha "
             f"{about.get('shesha')}; use that version, or make the monitor again"
         )
 
@@ -85,7 +87,9 @@ def _write_folder(
         raise NotADirectoryError(f"folder must be a directory, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / ABOUT).exists() and not overwrite:
-        raise FileExistsError(f"folder must hold no monitor yet, got {folder}; pass overwrite=True for a new reference")
+        raise FileExistsError(
+            f"folder must not contain a monitor yet, got {folder}; pass overwrite=True for a new reference"
+        )
     content = _pack_arrays(arrays)
     name = hashlib.sha256(content).hexdigest()
     file = f"arrays-{name[:16]}.npz"
@@ -117,7 +121,7 @@ def _read_folder(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]],
     content = (folder / name).read_bytes() if (folder / name).is_file() else b""
     if hashlib.sha256(content).hexdigest() != about.get("sha256"):
         raise ValueError(
-            f"folder must hold a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
+            f"folder must contain a complete monitor, got {folder}: {name} is missing or damaged, perhaps by an "
             "incomplete copy; copy it again, or make the monitor again"
         )
     with reading(folder / name), np.load(io.BytesIO(content), allow_pickle=False) as found:

@@ -66,7 +66,7 @@ def _damage_named(place: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"{place / HISTORY} must hold complete events, got one with a missing or invalid {error}"
+            f"{place / HISTORY} must contain complete events, got one with a missing or invalid {error}"
         ) from error
 
 
@@ -102,24 +102,24 @@ class _Collector:
         family.add_metric([name], number(value))
         return family
 
-    def _check(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
-        yield self._states("shesha_check_state", "1 for the state of the last check.", name, one["state"])
-        yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(one["at"]))
-        for gauge, told, field in (
+    def _check(self, name: str, event: dict[str, Any]) -> Iterator[Any]:
+        yield self._states("shesha_check_state", "1 for the state of the last check.", name, event["state"])
+        yield self._gauge("shesha_check_timestamp_seconds", "Time of the last check.", name, _seconds(event["at"]))
+        for gauge, description, field in (
             ("shesha_drift", "Drift of the last check; 0 is the same geometry.", "drift"),
             ("shesha_drift_threshold", "Drift threshold, which unchanged encodings rarely exceed.", "threshold"),
             ("shesha_drift_p_value", "Share of unchanged encodings with at least as much drift.", "p_value"),
         ):
-            family = self._family(gauge, told, labels=["monitor", "measure", "tier"])
-            for score in one["scores"]:
+            family = self._family(gauge, description, labels=["monitor", "measure", "tier"])
+            for score in event["scores"]:
                 family.add_metric([name, score["measure"], score["tier"]], number(score[field]))
             yield family
-        if one["sequence"]:
-            told = "Evidence of all checks against no change (Shiryaev-Roberts)."
-            yield self._gauge("shesha_evidence", told, name, one["sequence"]["shiryaev_roberts"])
-            limit = one["sequence"].get("threshold") or one["sequence"]["run_length"]
+        if event["sequence"]:
+            description = "Evidence of all checks against no change (Shiryaev-Roberts)."
+            yield self._gauge("shesha_evidence", description, name, event["sequence"]["shiryaev_roberts"])
+            limit = event["sequence"].get("threshold") or event["sequence"]["run_length"]
             yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, limit)
-            yield self._gauge("shesha_checks", "Checks so far.", name, one["sequence"]["number"])
+            yield self._gauge("shesha_checks", "Checks so far.", name, event["sequence"]["number"])
 
     def _update(self, name: str, one: dict[str, Any]) -> Iterator[Any]:
         yield self._states("shesha_stream_state", "1 for the state of the stream.", name, one["state"])

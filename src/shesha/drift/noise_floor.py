@@ -42,18 +42,18 @@ class Unchanged:
         n_classes: int,
     ) -> Unchanged:
         """Score re-encodings one by one, without keeping them."""
-        found: list[Vector] = []
+        rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)
         for k, null in enumerate(nulls):
             one = check_same_rows(null, reference, f"nulls[{k}]")
-            found.append(drifts(measures, reference, one)[0])
+            rows_of_scores.append(drifts(measures, reference, one)[0])
             moved = row_movement(reference, one)
             rows = np.fmax(rows, moved)
             if codes is not None:
                 classes = np.fmax(classes, class_means(moved, codes, n_classes))
-        if not found:
-            raise ValueError("nulls must hold at least one re-encoding of the same rows, got none")
-        scores = np.array(found)
+        if not rows_of_scores:
+            raise ValueError("nulls must contain at least one re-encoding of the same rows, got none")
+        scores = np.array(rows_of_scores)
         if np.isnan(scores[:, 0]).all():
             raise ValueError(f"nulls must give values of {measures[0].name}, got none from {len(scores)} re-encodings")
         # A re-encoding without a value may have been any distance away.

@@ -35,15 +35,15 @@ def movement(before: Matrix, after: Matrix) -> Vector:
 
 def _profiles(rows: Matrix, start: int, n: int) -> Matrix:
     """Similarities of the rows of a panel to all others, centred and of unit length; 0 for a row and itself."""
-    found = rows[start : start + PANEL] @ rows.T
-    own = np.arange(len(found))
-    found[own, own + start] = 0.0
-    found -= found.sum(axis=1, keepdims=True) / (n - 1)
-    found[own, own + start] = 0.0
-    lengths = np.sqrt(np.einsum("ij,ij->i", found, found))
+    products = rows[start : start + PANEL] @ rows.T
+    own = np.arange(len(products))
+    products[own, own + start] = 0.0
+    products -= products.sum(axis=1, keepdims=True) / (n - 1)
+    products[own, own + start] = 0.0
+    lengths = np.sqrt(np.einsum("ij,ij->i", products, products))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found /= np.where(lengths > 1e-12, lengths, np.nan)[:, None]
-    return found
+        products /= np.where(lengths > 1e-12, lengths, np.nan)[:, None]
+    return products
 
 
 def class_means(moved: Vector, codes: Labels, n_classes: int) -> Vector:

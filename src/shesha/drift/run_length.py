@@ -38,15 +38,15 @@ class Evidence:
         if isnan(p_value):
             return replace(self, number=self.number + 1)
         e = rule.e_value(p_value)
-        found = Evidence(
+        updated = Evidence(
             self.number + 1,
             min(MOST, (1.0 + self.shiryaev_roberts) * e),
             min(MOST, max(self.cusum, 1.0) * e),
             self.alarm_since,
         )
         # An alarm stays until someone acknowledges it: a change that lasts is not forgotten.
-        reached = not self.alarm_since and found.shiryaev_roberts >= rule.threshold * (1 - 1e-12)
-        return replace(found, alarm_since=found.number) if reached else found
+        reached = not self.alarm_since and updated.shiryaev_roberts >= rule.threshold * (1 - 1e-12)
+        return replace(updated, alarm_since=updated.number) if reached else updated
 
     def as_text(self) -> str:
         """Return the evidence as JSON."""

@@ -169,16 +169,16 @@ def _charts(checks: Sequence[dict[str, Any]], now: datetime) -> str:
     """Draw the drift by each measure of the last check."""
     figures = []
     for score, name in zip(checks[-1]["scores"], _names(checks[-1]), strict=True):
-        found = [
+        charts = [
             Check(time_ago(one["at"], now), number(own["drift"]), number(own["threshold"]), one["state"])
             for one in checks
             for own in one["scores"]
             if own["measure"] == score["measure"]
         ]
         role = " raises the alarm;" if score["tier"] == "primary" else ""
-        last = f"{role} now {_short(found[-1].drift)}, threshold {_short(found[-1].threshold)}"
+        last = f"{role} now {_short(charts[-1].drift)}, threshold {_short(charts[-1].threshold)}"
         figures.append(
-            f'<div><h3>{escape(name)}</h3><p class="quiet">{last.strip()}</p>{history_chart(name, found)}</div>'
+            f'<div><h3>{escape(name)}</h3><p class="quiet">{last.strip()}</p>{history_chart(name, charts)}</div>'
         )
     return f'<h2>Drift over time</h2><p class="quiet">{_CHARTS}</p><div class="charts">{"".join(figures)}</div>'
 

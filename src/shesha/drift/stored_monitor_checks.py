@@ -40,7 +40,7 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
 
 
 def _damage(place: Path, found: str) -> str:
-    return f"{place} must hold a whole monitor, got {found}: it is damaged; copy it again, or make the monitor anew"
+    return f"{place} must contain a whole monitor, got {found}: it is damaged; copy it again, or make the monitor anew"
 
 
 def _finite(values: Array) -> bool:

@@ -22,14 +22,14 @@ def group_ranks(scores: Vector, groups: Labels, n_reference: int, rng: np.random
     array([0.409])
     """
     parts = rng.random(len(scores) - n_reference)
-    found = np.empty(len(parts))
+    ranks = np.empty(len(parts))
     for i, part in enumerate(parts):
         row = n_reference + i
         earlier = scores[:row][groups[:row] == groups[row]]
         above = np.count_nonzero(earlier > scores[row])
         equal = np.count_nonzero(earlier == scores[row]) + 1
-        found[i] = (above + part * equal) / (len(earlier) + 1)
-    return found
+        ranks[i] = (above + part * equal) / (len(earlier) + 1)
+    return ranks
 
 
 def weighted_ranks(scores: Vector, weights: Vector, n_reference: int, rng: np.random.Generator) -> Vector:

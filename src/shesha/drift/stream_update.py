@@ -71,7 +71,7 @@ class Updates:
     def _require_new(self, array: Matrix, names: Names | None) -> None:
         """Refuse the reference itself, which belongs in `check`."""
         held = self._reference
-        again = "batch must hold new inputs, got {}; for the same inputs encoded again, use check"
+        again = "batch must contain new inputs, got {}; for the same inputs encoded again, use check"
         if len(array) == held.n_rows and np.array_equal(array, held.rows):  # type: ignore[arg-type]
             raise ValueError(again.format("the rows of the reference"))
         if names is not None and held.names is not None and "text" == names.kind == held.names.kind:

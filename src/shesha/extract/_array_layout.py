@@ -64,14 +64,14 @@ def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], abou
 
 def lay_out(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
     """Create the file or store, with space for all rows."""
-    found = regions(place, arrays, about)
+    named_regions = regions(place, arrays, about)
     if place.suffix == ".zarr":
-        _make_store(place, found, about)
-        return found
+        _make_store(place, named_regions, about)
+        return named_regions
     with place.open("wb") as stream:
         stream.write(_safetensors_head(arrays, about))
-        stream.truncate(stream.tell() + sum(region.n_bytes for region in found.values()))
-    return found
+        stream.truncate(stream.tell() + sum(region.n_bytes for region in named_regions.values()))
+    return named_regions
 
 
 def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> bytes:
@@ -85,14 +85,14 @@ def _safetensors_head(arrays: Mapping[str, tuple[tuple[int, ...], str]], about: 
     return len(text).to_bytes(8, "little") + text
 
 
-def _make_store(place: Path, found: Mapping[str, Region], about: str) -> None:
+def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) -> None:
     """Create a group of arrays of one shard each, with inner chunks of consecutive plain bytes."""
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
     # A folder has no order of its own.
-    told = {**json.loads(about), "arrays": list(found)}
+    told = {**json.loads(about), "arrays": list(named_regions)}
     group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: told})
-    for name, region in found.items():
+    for name, region in named_regions.items():
         rows = _chunk_rows(region)
         n_chunks = -(-region.shape[0] // rows)
         inner = (rows, *region.shape[1:])

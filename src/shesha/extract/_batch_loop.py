@@ -135,16 +135,16 @@ class Recorder:
         self._recording.clear()
         self._work.model(*self._batch.args, **self._batch.named, **self._work.options)
         wanted = {name: value for name, value in self._recording.found.items() if self._is_wanted(name)}
-        found = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
-        if not found:
+        activations = {self._layer_name(name): value.numpy() for name, value in to_numpy_precision(wanted).items()}
+        if not activations:
             raise ValueError(f"layers must run in the forward pass, got {', '.join(self._work.names)}")
-        for name, rows in found.items():
+        for name, rows in activations.items():
             if rows.ndim == 0 or len(rows) != len(chosen):
                 raise ValueError(
                     f"layers must give one row for each of the {len(chosen)} inputs of a batch, got shape {rows.shape} "
                     f"from {name}; choose other layers, or pass a callable as pool"
                 )
-        return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in found.items()}
+        return {name: rows[:, None] if rows.ndim == 1 else rows for name, rows in activations.items()}
 
     def longest(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a row, if other batches may have more tokens."""

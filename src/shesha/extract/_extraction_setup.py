@@ -81,39 +81,39 @@ def prepare_rows(
 
 
 def _texts(
-    found: Opened, texts: list[str], pool: Any, chat: bool | None, max_tokens: int | None
+    opened: Opened, texts: list[str], pool: Any, chat: bool | None, max_tokens: int | None
 ) -> tuple[Rows, Pooled, dict[str, Any]]:
-    tokenizer = found.reader
+    tokenizer = opened.reader
     templated = getattr(tokenizer, "chat_template", None) is not None
     if chat and not templated:
         raise ValueError("chat must be False or None for a tokenizer without a chat template, got True")
     as_chat = templated if chat is None else chat
-    limit = max_tokens or token_limit(tokenizer, found.network, found.source)
+    limit = max_tokens or token_limit(tokenizer, opened.network, opened.source)
     pad = getattr(tokenizer, "pad_token_id", None) or 0
     rows, cut = token_rows(texts, tokenizer, chat=as_chat, max_tokens=limit, pad=pad)
-    way: Pool = _text_pool(found) if pool == "auto" else pool
-    told = {
+    way: Pool = _text_pool(opened) if pool == "auto" else pool
+    settings = {
         "reader": type(tokenizer).__name__,
         "chat_template": "user message" if as_chat else None,
         "max_tokens": limit,
         "cut_off": cut,
         "pool": way,
     }
-    return rows, pooling(way), told
+    return rows, pooling(way), settings
 
 
 def _text_pool(found: Opened) -> Any:
     return recommended_pooling(found.source) or ("last" if is_causal(found.network) else "mean")
 
 
-def _images(found: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
-    reader = found.reader
+def _images(opened: Opened, images: Sequence[Any], pool: Any) -> tuple[Rows, Pooled, dict[str, Any]]:
+    reader = opened.reader
     from_transformers = hasattr(reader, "image_processor_type") or hasattr(reader, "preprocess")
     process: Process = image_processor(reader) if from_transformers else reader
-    argument = "pixel_values" if hasattr(found.network, "config") else None
+    argument = "pixel_values" if hasattr(opened.network, "config") else None
     told = {"reader": getattr(reader, "__name__", type(reader).__name__)}
     rows = ImageRows(images, process, argument)
     if pool != "auto":
         return rows, pooling(pool), told
-    way: Pool = "cls" if has_class_token(found.network) else "mean"
+    way: Pool = "cls" if has_class_token(opened.network) else "mean"
     return rows, either(pooling(way)), {**told, "pool": f"{way} of tokens, gap of feature maps"}

@@ -203,7 +203,7 @@ def make_rows(inputs: Any, pad: int = 0) -> Rows:
     """
     rows = _kind(inputs, pad)
     if len(rows) == 0:
-        raise ValueError("inputs must hold at least one row, got none")
+        raise ValueError("inputs must contain at least one row, got none")
     return rows
 
 
@@ -214,7 +214,7 @@ def _kind(inputs: Any, pad: int) -> Rows:
         raise TypeError("inputs must be arguments of the model, got text; use encode(model, texts) for texts")
     if isinstance(inputs, Mapping):
         if not inputs:
-            raise ValueError("inputs must hold at least one field, got none")
+            raise ValueError("inputs must contain at least one field, got none")
         return TokenRows(inputs, pad) if all(map(_is_ragged, inputs.values())) else FieldRows(inputs)
     if isinstance(inputs, Tensor) or hasattr(inputs, "__array__"):
         return ArrayRows(inputs)
@@ -238,7 +238,7 @@ def _are_token_lists(inputs: Any) -> bool:
 def _tokens(row: Any, name: str) -> NDArray[np.int64]:
     found = to_host(row, name)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iub"):
-        raise TypeError(f"inputs must hold lists of whole numbers in {name!r}, got {row!r}")
+        raise TypeError(f"inputs must contain lists of whole numbers in {name!r}, got {row!r}")
     return found.astype(np.int64)
 
 
@@ -271,7 +271,7 @@ def _array(values: Any, name: str) -> Any:
     if found.ndim == 0:
         raise ValueError(f"{name} must have one entry per row, got a single value")
     if not isinstance(found, Tensor) and found.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold numbers, got an array of dtype {found.dtype}")
+        raise TypeError(f"{name} must contain numbers, got an array of dtype {found.dtype}")
     return found
 
 

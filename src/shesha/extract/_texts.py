@@ -22,7 +22,7 @@ def check_texts(data: Any) -> list[str]:
     texts = list(data)
     bad = next((number for number, text in enumerate(texts) if not isinstance(text, str)), None)
     if bad is not None:
-        raise TypeError(f"data must hold texts only, got {_what(texts[bad])} in row {bad}")
+        raise TypeError(f"data must contain texts only, got {_what(texts[bad])} in row {bad}")
     return [str(text) for text in texts]
 
 

@@ -112,16 +112,16 @@ def prepare_work(
     size = validate.count(batch_size, "batch_size")
     limit = validate.optional_count(max_tokens, "max_tokens")
     if isinstance(data, str) or len(data) == 0:
-        raise ValueError(f"data must hold at least one text or image, got {data!r}")
-    found = open_model(model, data, reader)
-    rows, pooled, told = prepare_rows(found, data, pool, chat, limit)
-    told = {"model": found.name, **told} if found.name else told
+        raise ValueError(f"data must contain at least one text or image, got {data!r}")
+    opened = open_model(model, data, reader)
+    rows, pooled, settings = prepare_rows(opened, data, pool, chat, limit)
+    settings = {"model": opened.name, **settings} if opened.name else settings
     if not isinstance(pool, str) or pool != "auto":
-        told["pool"] = pool_name(pool)
-    names = _names(found.network, layers)
-    options = {"use_cache": False} if "use_cache" in inspect.signature(found.network.forward).parameters else {}
+        settings["pool"] = pool_name(pool)
+    names = _names(opened.network, layers)
+    options = {"use_cache": False} if "use_cache" in inspect.signature(opened.network.forward).parameters else {}
     once = frozenset(name for name, called in names.items() if called != name)
-    return Work(found.network, rows, names, pooled, size, device, once, options, told)
+    return Work(opened.network, rows, names, pooled, size, device, once, options, settings)
 
 
 def _names(network: nn.Module, layers: str | Sequence[str]) -> dict[str, str]:

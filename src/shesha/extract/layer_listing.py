@@ -45,14 +45,14 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
 
     rows, place = make_rows(example), model_device(model)
     dtype = next((one.dtype for one in model.parameters() if one.is_floating_point()), torch.float32)
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     calls: dict[str, int] = {}
 
     def note(name: str, output: Any) -> None:
         tensor: Tensor | None = first_tensor(output)
         if tensor is not None:
             call = calls[name] = calls.get(name, 0) + 1
-            found[name if call == 1 else f"{name}{REPEAT}{call}"] = tuple(tensor.shape[1:])
+            shapes[name if call == 1 else f"{name}{REPEAT}{call}"] = tuple(tensor.shape[1:])
 
     named = [(name, module) for name, module in model.named_modules() if name]
     hooks = [module.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, module in named]
@@ -63,4 +63,4 @@ def layers(model: nn.Module, example: Any) -> dict[str, tuple[int, ...]]:
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return shapes

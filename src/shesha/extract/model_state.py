@@ -55,10 +55,10 @@ def model_device(model: nn.Module) -> torch.device:
 @contextmanager
 def move_to_device(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device]:
     """Move a model to a device within a context; None does not move it."""
-    own = model_device(model)
-    target = own if device is None else torch.device(device)
-    if target == own:
-        yield own
+    current = model_device(model)
+    target = current if device is None else torch.device(device)
+    if target == current:
+        yield current
         return
     if len({one.device for one in (*model.parameters(), *model.buffers())}) > 1:
         raise ValueError(f"device must be None for a model that is spread over several devices, got {str(device)!r}")
@@ -66,4 +66,4 @@ def move_to_device(model: nn.Module, device: str | torch.device | None) -> Itera
         model.to(target)
         yield target
     finally:
-        model.to(own)
+        model.to(current)

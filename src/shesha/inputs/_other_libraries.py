@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
-from shesha.support.arrays import refuse_masked, shape_of
+from shesha.support.arrays import array_shape, refuse_masked
 from shesha.support.types import Array
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def _from_pandas_frame(frame: pd.DataFrame, name: str) -> Parted:
     for column, kind in kinds.items():
         if kind != "numbers":
             raise TypeError(
-                f"{name} must hold numbers only, got {kind} in column {column!r}: leave it out, or make it the names "
-                "of the rows with set_index"
+                f"{name} must contain numbers only, got {kind} in column {column!r}: leave it out, or make it the "
+                "names of the rows with set_index"
             )
     return numbers(frame), names
 
@@ -78,15 +78,15 @@ def _kind(column: pd.Series[Any]) -> str:
 
 def _stack_lists(lists: Any, name: str) -> Array:
     """Return lists of equal length as the rows of a matrix."""
-    rows = [None if one is None or shape_of(one) == () else np.asarray(one) for one in lists]
+    rows = [None if one is None or array_shape(one) == () else np.asarray(one) for one in lists]
     missing = next((at for at, row in enumerate(rows) if row is None), None)
     if missing is not None:
-        raise ValueError(f"{name} must hold a list in every row, got none in row {missing}")
+        raise ValueError(f"{name} must contain a list in every row, got none in row {missing}")
     shapes = [row.shape for row in rows if row is not None]
     odd = next((at for at, shape in enumerate(shapes) if shape != shapes[0]), None)
     if odd is not None:
         raise ValueError(
-            f"{name} must hold lists of one length, got shape {shapes[odd]} in row {odd} and {shapes[0]} before"
+            f"{name} must contain lists of one length, got shape {shapes[odd]} in row {odd} and {shapes[0]} before"
         )
     stacked = np.stack(rows) if rows else np.empty((0, 0))  # type: ignore[arg-type]
     # Lists of lists (an array column) come as arrays of arrays.
@@ -133,7 +133,7 @@ def _from_polars(frame: Any, name: str) -> Parted:
         column = next(one for one in frame.columns if one not in numeric)
         kind = str(frame[column].dtype)
         raise TypeError(
-            f"{name} must hold numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}: "
+            f"{name} must contain numbers only, got {'text' if kind in _POLARS_TEXT else kind} in column {column!r}: "
             f"leave it out, {name}.drop({column!r}), or make it the names of the rows with shesha.io.NamedRows"
         )
     columns = [_polars_numbers(frame[column]) for column in numeric]

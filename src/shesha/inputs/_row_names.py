@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.support.arrays import shape_of, to_host
+from shesha.support.arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]
@@ -158,8 +158,8 @@ class NamedRows:
         self.values = values if hasattr(values, "shape") else to_host(values, "values")
         self.known = names if isinstance(names, Names) else Names.build(to_host(names, "names"))
         """The names; for a file they are read only if needed."""
-        if not isinstance(names, Names) and (not self.shape or shape_of(names) != self.shape[:1]):
-            raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {shape_of(names)}")
+        if not isinstance(names, Names) and (not self.shape or array_shape(names) != self.shape[:1]):
+            raise ValueError(f"names must be one per row ({(self.shape or (0,))[0]}), got shape {array_shape(names)}")
 
     @property
     def names(self) -> Array:

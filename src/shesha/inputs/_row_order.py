@@ -27,32 +27,34 @@ def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
     ValueError
         If names differ, and not only in their order.
     """
-    found: dict[str, Index] = {}
+    index_by_name: dict[str, Index] = {}
     known = {name: names for name, names in named.items() if names is not None}
     if len(known) > 1:
         # A first column of text is names only if it tells rows apart.
         known = {name: names for name, names in known.items() if names.distinct or not names.doubtful}
         text = {name: names for name, names in known.items() if names.kind == "text"}
-        found = _family(text) | _family({name: names for name, names in known.items() if name not in text})
-    if found:
-        first = next(name for name in known if name not in found)
-        told = ", ".join(list(found)[:_TOLD]) + (f" and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
+        index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
+    if index_by_name:
+        first = next(name for name in known if name not in index_by_name)
+        told = ", ".join(list(index_by_name)[:_TOLD]) + (
+            f" and {len(index_by_name) - _TOLD} more" if len(index_by_name) > _TOLD else ""
+        )
         warn(
             f"rows of {told} are in a different order from those of {first}, so they were matched by name",
             RowNamesWarning,
         )
-    return found
+    return index_by_name
 
 
 def _family(known: Mapping[str, Names]) -> dict[str, Index]:
-    found: dict[str, Index] = {}
+    index_by_name: dict[str, Index] = {}
     reference: tuple[str, Names] | None = None
     for name, names in known.items():
         if reference is None:
             reference = name, names
         elif (order := _order(*reference, name, names)) is not None:
-            found[name] = order
-    return found
+            index_by_name[name] = order
+    return index_by_name
 
 
 def _order(first: str, reference: Names, name: str, names: Names) -> Index | None:

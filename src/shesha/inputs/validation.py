@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import split_names
 from shesha.support import memory as memory
-from shesha.support.arrays import doubles, namespace, shape_of, stays, to_host
+from shesha.support import plurals
+from shesha.support.arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
 
@@ -56,9 +57,9 @@ def shape(found: tuple[int, ...], name: str, min_rows: int, min_columns: int) ->
     if len(found) != 2:
         raise ValueError(f"{name} must be 2-D (n_samples, n_features), got shape {tuple(found)}")
     if found[0] < min_rows:
-        raise ValueError(f"{name} must have at least {min_rows} rows, got {found[0]}")
+        raise ValueError(f"{name} must have at least {plurals.count(min_rows, 'row')}, got {found[0]}")
     if found[1] < min_columns:
-        raise ValueError(f"{name} must have at least {min_columns} columns, got {found[1]}")
+        raise ValueError(f"{name} must have at least {plurals.count(min_columns, 'column')}, got {found[1]}")
 
 
 def finite(values: NDArray[Any], name: str = "X", *, first_row: int = 0) -> Matrix:
@@ -93,11 +94,11 @@ def representation(X: ArrayLike, name: str = "X") -> Matrix:
     return finite(rows, name).reshape(array.shape)
 
 
-def _check_device_array(X: Any, name: str, *, min_rows: int = 4, min_columns: int = 1) -> Any:
+def _check_device_array(X: Any, name: str) -> Any:
     xp = namespace(X)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(_NOT_REAL.format(name, X.dtype))
-    shape(X.shape, name, min_rows, min_columns)
+    shape(X.shape, name, 4, 1)
     found = doubles(X)
     bad = np.flatnonzero(~to_host(xp.all(xp.isfinite(found), axis=1)))
     if len(bad):
@@ -115,12 +116,14 @@ def rdm(D: ArrayLike, name: str = "D") -> tuple[Vector, int]:
     if not square and not (array.ndim == 1 and n * (n - 1) // 2 == len(array)):
         raise ValueError(f"{name} must be a square matrix or its condensed triangle, got shape {array.shape}")
     if n < 3:
-        raise ValueError(f"{name} must hold the distances of at least 3 rows, got {n}")
+        raise ValueError(f"{name} must contain the distances of at least 3 rows, got {n}")
     values = np.asarray(array, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     if (values < 0).any():
-        raise ValueError(f"{name} must not hold negative distances, got {values.min()}: similarities are not distances")
+        raise ValueError(
+            f"{name} must not contain negative distances, got {values.min()}: similarities are not distances"
+        )
     if not square:
         return values.copy(), n
     slack = _ASYMMETRY * values.max(initial=0.0)
@@ -139,14 +142,11 @@ def real(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return np.asarray(array, dtype=np.float64)
 
 
-def paired(
-    X: ArrayLike, Y: ArrayLike, names: tuple[str, str] = ("X", "Y"), *, min_columns: int = 1
-) -> tuple[Matrix, Matrix]:
+def paired(X: ArrayLike, Y: ArrayLike) -> tuple[Matrix, Matrix]:
     """Return two matrices that describe the same rows."""
-    a = matrix(X, names[0], min_columns=min_columns)
-    b = matrix(Y, names[1], min_columns=min_columns)
+    a, b = matrix(X, "X"), matrix(Y, "Y")
     if len(a) != len(b):
-        raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(a)}), got {len(b)}")
+        raise ValueError(f"Y must have as many rows as X ({len(a)}), got {len(b)}")
     return a, b
 
 
@@ -164,7 +164,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
     if array.dtype.kind in "OMm":
         from pandas import isna
 
-        lists = [row for row, one in enumerate(array) if shape_of(one) or isinstance(one, list | tuple | dict | set)]
+        lists = [row for row, one in enumerate(array) if array_shape(one) or isinstance(one, list | tuple | dict | set)]
         if lists:
             raise TypeError(f"{name} must be one label per row, got {array[lists[0]]!r} in row {lists[0]}")
 
@@ -174,7 +174,7 @@ def labels(y: ArrayLike, n_rows: int, name: str = "y", *, min_classes: int = 2) 
         array = array.astype(str)
     classes, codes = np.unique(array, return_inverse=True)
     if len(classes) < min_classes:
-        raise ValueError(f"{name} must hold at least {min_classes} classes, got {len(classes)}")
+        raise ValueError(f"{name} must contain at least {min_classes} classes, got {len(classes)}")
     return codes.astype(np.intp), classes
 
 

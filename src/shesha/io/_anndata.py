@@ -83,7 +83,7 @@ def labels_of_anndata(path: Path, root: Any, column: str | None) -> NamedRows:
         require_sound(path, "obs", root["obs"])
         obs: pd.DataFrame = optional("anndata.io", path).read_elem(root["obs"])
     if not hasattr(obs, "columns"):
-        raise UnreadableFileError(f"{path} must hold obs as a table, got {type(obs).__name__}; write it again")
+        raise UnreadableFileError(f"{path} must contain obs as a table, got {type(obs).__name__}; write it again")
     known = [str(name) for name in obs.columns]
     if column is None:
         raise ValueError(f"column must name a column of obs in {path}, one of {join_names(known)}, got None")
@@ -104,7 +104,7 @@ def _elements(path: Path, root: Any) -> Iterator[tuple[str, StoredArray]]:
     """Describe all elements with one row per observation."""
     require_own(path, root, _READ)
     if "obs" not in root:
-        raise UnreadableFileError(f"{path} must hold AnnData, got no obs; found {join_names(map(str, root.keys()))}")
+        raise UnreadableFileError(f"{path} must contain AnnData, got no obs; found {join_names(map(str, root.keys()))}")
     if "X" in root:
         yield "X", _describe(path, "X", root["X"])
     for group in ("layers", "obsm"):

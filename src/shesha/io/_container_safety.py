@@ -46,16 +46,16 @@ def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> 
     if link is not None and type(link).__name__ != "HardLink":
         target = getattr(link, "filename", "") or getattr(link, "path", "")
         raise UnreadableFileError(f"{path} must contain {place} itself, got a link to {target}; copy its target")
-    found = group[name]
-    if not hasattr(found, "keys"):
-        yield place, found
+    member = group[name]
+    if not hasattr(member, "keys"):
+        yield place, member
         return
-    own = found.id if hasattr(found, "file") else place
+    own = member.id if hasattr(member, "file") else place
     if own in seen:
-        raise UnreadableFileError(f"{path} must hold every group once, got {place} again")
+        raise UnreadableFileError(f"{path} must contain every group once, got {place} again")
     seen.add(own)
-    for inner in _keys(found):
-        yield from _datasets(path, found, inner, f"{place}/{inner}", seen)
+    for inner in _keys(member):
+        yield from _datasets(path, member, inner, f"{place}/{inner}", seen)
 
 
 def _require_sound(path: Path, place: str, dataset: Any) -> None:

@@ -38,7 +38,7 @@ def labels_of_arrays(path: Path, arrays: Mapping[str, StoredArray], column: str 
         raise ValueError(f"column must be a 1-D array in {path}, got {column!r}, {_label_hint(arrays[column])}")
     if not candidates:
         found = join_names(f"{name} ({_label_hint(array)})" for name, array in arrays.items())
-        raise UnreadableFileError(f"{path} must hold labels as a 1-D array, got {found}")
+        raise UnreadableFileError(f"{path} must contain labels as a 1-D array, got {found}")
     return plain(arrays[pick(path, candidates, column)].load())
 
 
@@ -60,5 +60,5 @@ def read_lines(path: Path, column: str | None) -> Array:
     while lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise UnreadableFileError(f"{path} must hold one label per line, got only empty lines")
+        raise UnreadableFileError(f"{path} must contain one label per line, got only empty lines")
     return np.array(lines) if all(lines) else np.array([line or None for line in lines], dtype=object)

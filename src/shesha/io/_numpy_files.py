@@ -31,7 +31,7 @@ def npz_arrays(path: Path) -> dict[str, StoredArray]:
         packed, size = sum(member.compress_size for member in members), path.stat().st_size
         # Members that share their bytes could unpack to any size.
         if packed > size:
-            raise UnreadableFileError(f"{path} must not hold overlapping members, got {packed:,} bytes in {size:,}")
+            raise UnreadableFileError(f"{path} must not contain overlapping members, got {packed:,} bytes in {size:,}")
         return dict(_describe(path, archive, member) for member in members)
 
 
@@ -61,7 +61,7 @@ def _describe(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     # Checked before NumPy reserves memory for a size that the file cannot fill; objects take any number of bytes.
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
         raise UnreadableFileError(
-            f"{path} must hold all of {name!r}, shape {shape} of {dtype}, got {size} bytes; write it again"
+            f"{path} must contain all of {name!r}, shape {shape} of {dtype}, got {size} bytes; write it again"
         )
     require_plausible(path, name, member.file_size, member.compress_size)
     return name, StoredArray(shape, dtype, partial(_member, path, member.filename, shape, dtype))

@@ -85,26 +85,26 @@ def save(
 
 def _target(path: str | os.PathLike[str], overwrite: bool) -> Path:
     """Return a path that may be written."""
-    found, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
-    ending = found.suffix.lower()
+    target, overwrite = kinds.path(path, "path"), check.boolean(overwrite, "overwrite")
+    ending = target.suffix.lower()
     if ending == ".h5ad":
         raise ValueError(
-            f"path must not be an AnnData file, got {str(found)!r}; write it with anndata.AnnData(X).write_h5ad(path)"
+            f"path must not be an AnnData file, got {str(target)!r}; write it with anndata.AnnData(X).write_h5ad(path)"
         )
     if ending not in WRITERS:
-        raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(found)!r}")
-    if not found.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder of path must exist, got {found}")
-    if os.path.lexists(found) and not overwrite:
-        raise FileExistsError(f"path must be new unless overwrite=True, got {found}")
-    return found
+        raise ValueError(f"path must end in one of {', '.join(WRITERS)}, got {str(target)!r}")
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder of path must exist, got {target}")
+    if os.path.lexists(target) and not overwrite:
+        raise FileExistsError(f"path must be new unless overwrite=True, got {target}")
+    return target
 
 
 def _mapping(arrays: Mapping[str, ArrayLike]) -> Mapping[str, ArrayLike]:
     if not isinstance(arrays, Mapping):
         raise TypeError(f"arrays must be a mapping of names to arrays, got {type(arrays).__name__}")
     if not arrays:
-        raise ValueError("arrays must hold at least one array, got none")
+        raise ValueError("arrays must contain at least one array, got none")
     return arrays
 
 
@@ -127,7 +127,7 @@ def _numbers(given: ArrayLike, name: str) -> Array:
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(given).__name__}: {error}") from error
     if array.dtype.kind not in _KINDS or array.dtype.itemsize > _WIDEST:
-        raise TypeError(f"{name} must hold floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
+        raise TypeError(f"{name} must contain floats or whole numbers of up to 64 bits, or booleans, got {array.dtype}")
     return np.asarray(array, dtype=array.dtype.newbyteorder("="))
 
 

@@ -156,7 +156,7 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     if not everything:
         found = join_names(f"{name} ({reason})" for name, reason in skipped.items())
         raise UnreadableFileError(
-            f"{path} must hold numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
+            f"{path} must contain numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
             f"or numeric columns, got {found}"
         )
     if keys is None:
@@ -177,7 +177,7 @@ def _check_names(keys: Iterable[str]) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"keys must be a sequence of names, got {keys!r}")
     if not names:
-        raise ValueError("keys must hold at least one name, got none; leave keys out to read everything")
+        raise ValueError("keys must contain at least one name, got none; leave keys out to read everything")
     return names
 
 

@@ -50,7 +50,7 @@ def write_npy(path: Path, content: Content) -> None:
     """Write one array."""
     if len(content.arrays) != 1 or content.labels is not None:
         more = "labels" if content.labels is not None else f"{len(content.arrays)} arrays"
-        raise ValueError(f"a .npy file must hold one array, got {more}; use .npz")
+        raise ValueError(f"a .npy file must contain one array, got {more}; use .npz")
     (array,) = content.arrays_and_labels().values()
     with path.open("wb") as stream:
         _write_array(stream, array)
@@ -136,7 +136,7 @@ def _frame(content: Content) -> pd.DataFrame:
     shapes = [array.shape for array in content.arrays.values()]
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
         raise ValueError(
-            f"a {content.target.suffix} file must hold one 2-D array (rows, features), got "
+            f"a {content.target.suffix} file must contain one 2-D array (rows, features), got "
             f"{join_names(map(str, shapes))}"
         )
     (matrix,) = content.arrays.values()

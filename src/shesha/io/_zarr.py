@@ -71,7 +71,7 @@ def _require_plain(path: Path, folder: str) -> None:
         for entry in entries:
             if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
                 kind = "a link" if entry.is_symlink() else "a pipe or device"
-                raise UnreadableFileError(f"{path} must hold only files and folders, got {kind}: {entry.path}")
+                raise UnreadableFileError(f"{path} must contain only files and folders, got {kind}: {entry.path}")
 
 
 def _node(folder: Path) -> str | None:
@@ -107,7 +107,7 @@ def _refuse_objects(folder: Path, document: Any) -> None:
         pickled = document["dtype"]
     if pickled is not None:
         raise UnreadableFileError(
-            f"{folder} must hold numbers or text, got Python objects ({pickled!r}); pickled data is never read"
+            f"{folder} must contain numbers or text, got Python objects ({pickled!r}); pickled data is never read"
         )
 
 

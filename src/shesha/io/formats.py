@@ -96,5 +96,5 @@ def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
         arrays = {name: to_host(array) for name, array in found.items()}
     for name in arrays:
         if not isinstance(name, str):
-            raise UnreadableFileError(f"{path} must hold arrays by names that are text, got {name!r}")
+            raise UnreadableFileError(f"{path} must contain arrays by names that are text, got {name!r}")
     return {name: StoredArray(array.shape, array.dtype, partial(np.asarray, array)) for name, array in arrays.items()}

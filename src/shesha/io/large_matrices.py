@@ -65,14 +65,14 @@ def open_matrix(path: str | os.PathLike[str], key: str | None = None) -> StoredR
     UnreadableFileError
         If the file is damaged or holds no matrix of real numbers.
     """
-    found = require_existing(path)
-    opener = _open_shards if is_sharded(found) else _OPENERS.get(found.suffix.lower())
+    existing = require_existing(path)
+    opener = _open_shards if is_sharded(existing) else _OPENERS.get(existing.suffix.lower())
     if opener is None:
-        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(found)!r}")
-    matrix: StoredRows = opener(found, key)
+        raise ValueError(f"path must end in one of {', '.join(ENDINGS)} to be read in stretches, got {str(existing)!r}")
+    matrix: StoredRows = opener(existing, key)
     if len(matrix.shape) != 2 or matrix.dtype.kind not in "fiub":
         raise UnreadableFileError(
-            f"{found} must hold a matrix of real numbers (rows, features), got shape {tuple(matrix.shape)} of "
+            f"{existing} must contain a matrix of real numbers (rows, features), got shape {tuple(matrix.shape)} of "
             f"{matrix.dtype}"
         )
     return matrix
@@ -113,7 +113,7 @@ class ParquetMatrix:
         self._list = key if key is not None else next(iter(lists), None)
         self._columns = [self._list] if self._list else numeric_columns(path, self._file.schema_arrow)
         if not self._columns or not groups:
-            raise UnreadableFileError(f"{path} must hold rows of numbers, got none")
+            raise UnreadableFileError(f"{path} must contain rows of numbers, got none")
         first = self._group(0)
         self.shape, self.dtype = (self._starts[-1], *first.shape[1:]), first.dtype
 

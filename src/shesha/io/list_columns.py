@@ -23,6 +23,7 @@ from shesha.io._tables import (
 )
 from shesha.io.file_checks import UnreadableFileError, join_names, optional, reading, require_memory, require_plausible
 from shesha.support.layer_axis import LayerAxis
+from shesha.support.plurals import count
 from shesha.support.types import Array
 
 _ROWS = 4096
@@ -94,12 +95,12 @@ def stack_lists(path: Path, name: str, column: Any) -> Array:
     while _is_list(values.type):
         if values.null_count:
             raise UnreadableFileError(
-                f"{name} in {path} must hold a list in every row, got {values.null_count} rows without a list"
+                f"{name} in {path} must contain a list in every row, got {count(values.null_count, 'row')} without one"
             )
         lengths = np.unique(optional("pyarrow.compute", path).list_value_length(values).to_numpy(zero_copy_only=False))
         if len(lengths) > 1:
             raise UnreadableFileError(
-                f"{name} in {path} must hold lists of one length, got lengths from {lengths[0]} to {lengths[-1]}"
+                f"{name} in {path} must contain lists of one length, got lengths from {lengths[0]} to {lengths[-1]}"
             )
         shape.append(int(lengths[0]) if len(lengths) else 0)
         values = values.flatten()
@@ -209,8 +210,9 @@ def _arrow_files(path: Path) -> list[Path]:
         chosen = bool(state.get("_indices_data_files") or state.get("_indices_files"))
     if chosen:
         raise UnreadableFileError(
-            f"{path} must hold its rows in order, got a selection of them; call flatten_indices() before save_to_disk"
+            f"{path} must contain its rows in order, got a selection of them; "
+            "call flatten_indices() before save_to_disk"
         )
     if not names or any(Path(name).name != name or not (path / name).is_file() for name in names):
-        raise UnreadableFileError(f"{path} must hold the files that {_STATE} names, got {join_names(names)}")
+        raise UnreadableFileError(f"{path} must contain the files that {_STATE} names, got {join_names(names)}")
     return [path / name for name in names]

@@ -36,7 +36,7 @@ class ShardedMatrix:
             shard = openers[file.suffix.lower()](file)
             if len(shard.shape) != 2 or (widths and shard.shape[1] != widths[0]):
                 expected = "a matrix" if not widths else f"{widths[0]} features, as {self.files[0].name} has"
-                raise UnreadableFileError(f"{file} must hold {expected}, got shape {tuple(shard.shape)}")
+                raise UnreadableFileError(f"{file} must contain {expected}, got shape {tuple(shard.shape)}")
             widths.append(int(shard.shape[1]))
             dtypes.append(np.dtype(shard.dtype))
             lengths.append(int(shard.shape[0]))
@@ -72,8 +72,8 @@ def _shards(path: Path, openers: dict[str, Opener]) -> list[Path]:
     shards = [file for file in found if file.suffix.lower() in openers]
     endings = " or ".join(openers)
     if not shards:
-        raise UnreadableFileError(f"{path} must hold {endings} files with consecutive rows, got none")
+        raise UnreadableFileError(f"{path} must contain {endings} files with consecutive rows, got none")
     if len({file.suffix.lower() for file in shards}) > 1:
         names = ", ".join(sorted(file.name for file in shards)[:4])
-        raise UnreadableFileError(f"{path} must hold files of one kind, {endings}, got both: {names}")
+        raise UnreadableFileError(f"{path} must contain files of one kind, {endings}, got both: {names}")
     return shards

@@ -156,14 +156,14 @@ def _sort_close_values(values: Vector, form: FixedPoint, tolerance: float, keys:
     is_close[links] = is_close[links + 1] = True
     close = np.flatnonzero(is_close)
     indices = order[close]
-    found = values[indices]
+    ordered = values[indices]
     # Runs lie one after another: a stable sort of all their values sorts each of them.
-    by_value = np.argsort(found, kind="stable")
-    order[close], found = indices[by_value], found[by_value]
-    squares = _squared_runs(np.flatnonzero(np.diff(found) <= tolerance))
+    by_value = np.argsort(ordered, kind="stable")
+    order[close], ordered = indices[by_value], ordered[by_value]
+    squares = _squared_runs(np.flatnonzero(np.diff(ordered) <= tolerance))
     if _is_negligible(squares, len(values)):
         return _ordering_with_ties(order, None)
-    return _ordering_with_ties(order, _spread_starts(close, _group_starts(found, np.float64(tolerance)), len(values)))
+    return _ordering_with_ties(order, _spread_starts(close, _group_starts(ordered, np.float64(tolerance)), len(values)))
 
 
 def _spread_starts(positions: Index, starts: Index, n: int) -> Index:

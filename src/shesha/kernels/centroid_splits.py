@@ -17,15 +17,15 @@ Cube = NDArray[np.float64]
 
 def random_halves(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
     """Draw which places of each class belong to the first half, exactly size // 2: arrays (n_splits, size)."""
-    found = []
+    halves = []
     for size in sizes:
         chosen = np.zeros((n_splits, size), dtype=bool)
         half = size // 2
         # A random subset of exactly half: the smallest of independent uniform numbers.
         smallest = rng.random((n_splits, size)).argpartition(half - 1, axis=1)[:, :half]
         np.put_along_axis(chosen, smallest, True, axis=1)
-        found.append(chosen)
-    return found
+        halves.append(chosen)
+    return halves
 
 
 def half_counts(chosen: NDArray[np.bool_], rows: Index, n_rows: int) -> tuple[Matrix, Matrix]:

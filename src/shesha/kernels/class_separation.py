@@ -90,14 +90,14 @@ def ratios_of_pairs(distances: Vector, differ: NDArray[np.bool_], counts: Matrix
 
     def sums(columns: slice) -> NDArray[np.float64]:
         here = np.ascontiguousarray(counts[:, columns])
-        found = np.zeros((2, 2, here.shape[1]))
+        totals = np.zeros((2, 2, here.shape[1]))
         for start in range(0, len(i), _PAIRS):
             stretch = slice(start, start + _PAIRS)
             weights = here[i[stretch]] * here[j[stretch]]
             for side, mask in enumerate((differ[stretch], ~differ[stretch])):
-                found[side, 0] += distances[stretch][mask] @ weights[mask]
-                found[side, 1] += weights[mask].sum(axis=0)
-        return found
+                totals[side, 0] += distances[stretch][mask] @ weights[mask]
+                totals[side, 1] += weights[mask].sum(axis=0)
+        return totals
 
     columns = [slice(at, at + _COLUMNS) for at in range(0, counts.shape[1], _COLUMNS)]
     (between, n_between), (within, n_within) = np.concatenate(list(parallel(sums, columns)), axis=2)

@@ -46,16 +46,16 @@ def class_variance_share(X: Matrix, codes: Labels) -> float:
             mean = sums.sum(axis=0) / len(X)
             total = squares - len(X) * float(mean @ mean)
         if _SQUARES[0] ** 2 < total < _SQUARES[1] ** 2 and total > _FAR_FROM_MEAN * squares:
-            return _between_share(sums, counts, mean, total)
+            return _between_class_share(sums, counts, mean, total)
     # Numbers beyond the range of squares, or a first row far from all others.
     centred = X / length_unit(X)
     centred -= centred.mean(axis=0)
     centred /= np.abs(centred).max()
     sums, total = _class_sums(centred, None, codes, n_classes)
-    return _between_share(sums, counts, np.zeros(X.shape[1]), total)
+    return _between_class_share(sums, counts, np.zeros(X.shape[1]), total)
 
 
-def _between_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
+def _between_class_share(sums: Matrix, counts: Index, mean: Vector, total: float) -> float:
     """Share of the squares about the mean that are between the means of classes."""
     present = counts > 0
     means = sums[present] / counts[present][:, None] - mean

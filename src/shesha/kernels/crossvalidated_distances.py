@@ -46,14 +46,16 @@ def _means(rows: Matrix, codes: Labels, runs: Labels, n_conditions: int) -> Iter
     """Yield the mean response of each condition, run by run; zero if there is none."""
     order = np.lexsort((codes, runs))
     order = order[codes[order] >= 0]
-    for own in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
-        counts = np.bincount(codes[own], minlength=n_conditions)
+    for trials_of_run in np.split(order, np.flatnonzero(np.diff(runs[order])) + 1):
+        counts = np.bincount(codes[trials_of_run], minlength=n_conditions)
         if (counts == 1).all():
-            yield rows[own]
+            yield rows[trials_of_run]
             continue
-        places = (codes[own], np.arange(len(own)))
-        indicator = sparse.csr_matrix((1.0 / counts[codes[own]], places), shape=(n_conditions, len(own)))
-        yield np.asarray(indicator @ rows[own])
+        places = (codes[trials_of_run], np.arange(len(trials_of_run)))
+        indicator = sparse.csr_matrix(
+            (1.0 / counts[codes[trials_of_run]], places), shape=(n_conditions, len(trials_of_run))
+        )
+        yield np.asarray(indicator @ rows[trials_of_run])
 
 
 def _complete(means: Iterator[Matrix], n_runs: int, weigh: Weigh | None) -> Matrix:

@@ -13,7 +13,7 @@ import numpy as np
 
 from shesha.kernels.condensed_pairs import condensed_index, upper
 from shesha.kernels.numerical_precision import CLOSE, MAX_SPAN
-from shesha.support.arrays import free_memory, like_array, namespace, squared_lengths, take_rows, to_host
+from shesha.support.arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
 from shesha.support.memory import MemoryBudgetError, readable
 from shesha.support.types import Index, Matrix
 
@@ -86,7 +86,7 @@ def squared_differences(rows: Any, i: Any, j: Any) -> Any:
 def take_condensed(triangle: Any, rows: Index, n: int) -> Any:
     """Condensed form of the given rows, in their order: all of them (relabelling) or some."""
     i, j = upper(len(rows), triangle)
-    chosen = like_array(rows, triangle)
+    chosen = convert_like(rows, triangle)
     return take_rows(triangle, condensed_index(take_rows(chosen, i), take_rows(chosen, j), n))
 
 
@@ -132,7 +132,7 @@ def unit_ranks(values: Any, tolerance: float = 0.0, out: Any = None) -> Any:
     if starts.shape[0] == 1:
         return xp.full_like(values, float("nan"))
     # Of each group the mean of its first and last rank, from 0.
-    stops = xp.concat([starts[1:], like_array(np.array([n]), starts)])
+    stops = xp.concat([starts[1:], convert_like(np.array([n]), starts)])
     mean = xp.astype(starts + stops - 1, xp.float64) / 2
     centred = take_rows(mean, group) - (n - 1) / 2
     scaled = centred / xp.sqrt(xp.sum(centred * centred))
@@ -145,7 +145,7 @@ def _groups(ordered: Any, tolerance: float) -> tuple[Any, Any]:
     xp = namespace(ordered)
     linked = ordered[1:] - ordered[:-1] <= tolerance
     starts, group = _cut(linked)
-    ends = xp.concat([starts[1:], like_array(np.array([ordered.shape[0]]), starts)]) - 1
+    ends = xp.concat([starts[1:], convert_like(np.array([ordered.shape[0]]), starts)]) - 1
     chained = take_rows(ordered, ends) - take_rows(ordered, starts) > MAX_SPAN * tolerance
     if bool(xp.any(chained)):
         # Dense data: fall back to a fixed grid, whose cells cannot grow.
@@ -168,7 +168,7 @@ def permutation_grids(first: Sequence[Any], second: Sequence[Any], n: int, order
     """
     xp = namespace(first[0])
     left = xp.reshape(xp.stack([square(one, n) for one in first]), (-1, n * n)) / 2.0
-    moved = like_array(np.stack(orders), left)
+    moved = convert_like(np.stack(orders), left)
     step = max(1, _HELD // (n * n))
     parts = [_permuted_columns(left, second[at : at + step], moved, n) for at in range(0, len(second), step)]
     for found in zip(*parts, strict=True):
@@ -196,7 +196,7 @@ def squared_distances_to_candidates(rows: Any, chosen: Index, candidates: Index)
 def squared_distances_between(rows: Any, own: Index, others: Index) -> Matrix:
     """Squared distances between each row and the others in its line, of shape (m, width)."""
     own = np.broadcast_to(own, others.shape).ravel()
-    found = squared_differences(rows, like_array(own, rows), like_array(others.ravel(), rows))
+    found = squared_differences(rows, convert_like(own, rows), convert_like(others.ravel(), rows))
     return np.reshape(to_host(found), others.shape)
 
 

@@ -71,19 +71,19 @@ def mean_separations(X: Matrix, shuffled: Index, n_classes: int) -> Vector:
 
 def _own_class_products(X: Matrix, codes: Index, sums: Matrix) -> Matrix:
     """Product of each row with the sum of its class in each shuffle: an array of shape (n_shuffles, n_rows)."""
-    found, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
+    own_products, (n_shuffles, n_classes, d) = np.empty(codes.shape), sums.shape
     if n_classes > _FEW:
         step = max(1, (_ENTRIES << 3) // d)
-        for own, of_classes, out in zip(codes, sums, found, strict=True):
+        for own, of_classes, out in zip(codes, sums, own_products, strict=True):
             for at in range(0, len(X), step):
                 part = slice(at, at + step)
                 np.einsum("ij,ij->i", X[part], of_classes[own[part]], out=out[part])
-        return found
+        return own_products
     for at in range(0, len(X), _ROWS):
         part = slice(at, at + _ROWS)
         products = (sums.reshape(-1, d) @ X[part].T).reshape(n_shuffles, n_classes, -1)
-        found[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
-    return found
+        own_products[:, part] = np.take_along_axis(products, codes[:, None, part], axis=1)[:, 0]
+    return own_products
 
 
 def _separation(lengths: Vector, along: Vector, total: Vector, codes: Index, sums: Matrix, product: Vector) -> float:

@@ -32,7 +32,7 @@ def neighbour_distances(rows: Matrix, ranks: Index, halves: Halves | None = None
         out[0, start : start + len(near)] = near[:, ranks - 1]
         for table, first in zip(out[1:], splits, strict=True):
             same = first[found] == first[start : start + len(near), None]
-            table[start : start + len(near)] = _at_ranks(near, same, ranks)
+            table[start : start + len(near)] = _distances_at_ranks(near, same, ranks)
 
     for _ in parallel(fill, range(0, n, PANEL)):
         pass
@@ -46,23 +46,23 @@ def _candidates(rank: int, halved: bool) -> int:
 
 def _nearest(rows: Matrix, lengths: Vector, start: int, width: int) -> tuple[Matrix, Index]:
     """Sorted squared distances of a panel's rows to their nearest rows, with the indices of these."""
-    own = rows[start : start + PANEL]
-    scale = lengths[start : start + len(own), None] + lengths
-    block = scale - 2.0 * (own @ rows.T)
-    at = np.arange(len(own))
+    panel = rows[start : start + PANEL]
+    scale = lengths[start : start + len(panel), None] + lengths
+    block = scale - 2.0 * (panel @ rows.T)
+    at = np.arange(len(panel))
     block[at, start + at] = np.inf
-    found = np.argpartition(block, width - 1, axis=1)[:, :width]
-    near = np.take_along_axis(block, found, axis=1)
+    nearest = np.argpartition(block, width - 1, axis=1)[:, :width]
+    near = np.take_along_axis(block, nearest, axis=1)
     # Close rows lose their digits in inner products.
-    i, j = np.nonzero(near <= CLOSE * np.take_along_axis(scale, found, axis=1))
+    i, j = np.nonzero(near <= CLOSE * np.take_along_axis(scale, nearest, axis=1))
     for some in np.array_split(np.arange(len(i)), 1 + i.size * rows.shape[1] // (1 << 22)):
-        difference = own[i[some]] - rows[found[i[some], j[some]]]
+        difference = panel[i[some]] - rows[nearest[i[some], j[some]]]
         near[i[some], j[some]] = np.einsum("ij,ij->i", difference, difference)
     order = np.argsort(near, axis=1, kind="stable")
-    return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(nearest, order, axis=1)
 
 
-def _at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
+def _distances_at_ranks(near: Matrix, same: NDArray[np.bool_], ranks: Index) -> Matrix:
     """Distances to the neighbours of the given ranks among those of the same half."""
     counts = np.cumsum(same, axis=1)
     place = np.stack([np.argmax(counts == rank, axis=1) for rank in ranks], axis=1)
@@ -92,11 +92,11 @@ def _repeats_of_earlier(rows: Matrix, lengths: Vector, start: int, same_point: V
     own = rows[start : start + PANEL]
     scale = lengths[start : start + len(own), None] + lengths
     close = scale - 2.0 * (own @ rows.T) <= CLOSE * scale
-    found = []
+    repeats = []
     for i in range(len(own)):
         before = np.flatnonzero(close[i, : start + i])
         difference = rows[before] - own[i]
         squared = np.einsum("ij,ij->i", difference, difference)
         if bool((squared <= same_point[start + i] + np.finfo(float).tiny).any()):
-            found.append(i)
-    return found
+            repeats.append(i)
+    return repeats

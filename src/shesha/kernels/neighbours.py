@@ -19,9 +19,9 @@ from shesha.kernels.distances import PANEL
 from shesha.kernels.threads import parallel
 from shesha.kernels.upper_triangles import square
 from shesha.support.arrays import (
+    convert_like,
     elsewhere,
     is_numpy,
-    like_array,
     namespace,
     smallest,
     squared_lengths,
@@ -58,7 +58,7 @@ class Ties:
     levels: Index
     """Their order: ties share a number, and padding has the largest."""
 
-    def break_by(self, place: Index, lists: Index) -> Index:
+    def break_ties(self, place: Index, lists: Index) -> Index:
         """Return the lists with ties broken in the order of `place`, a number for each row."""
         keys = self.levels * len(place) + place[self.candidates]
         order = np.argsort(keys, axis=1)[:, : lists.shape[1]]
@@ -144,7 +144,7 @@ def nearest_of_distances(condensed: Vector, n: int, k: int) -> Found:
 def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Found:
     lists = np.empty((n, k), dtype=np.intp)
     n_others = n if include_self else n - 1
-    rest = _unsettled_rows(search, lists, include_self=include_self)
+    rest = _fill_settled_rows(search, lists, include_self=include_self)
 
     def fill(start: int) -> _Tied:
         chosen = rest[start : start + PANEL]
@@ -158,7 +158,7 @@ def _run(search: _Search, n: int, k: int, *, include_self: bool = False) -> Foun
     return Found(lists, bool(tied), _ties(tied))
 
 
-def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
+def _fill_settled_rows(search: _Search, lists: Index, *, include_self: bool) -> Index:
     """Fill the lists of rows that few candidates decide with certainty; return the numbers of the other rows."""
     (n, k), rows = lists.shape, search.rows
     m = k + _SPARE
@@ -183,14 +183,14 @@ def _unsettled_rows(search: _Search, lists: Index, *, include_self: bool) -> Ind
     return np.concatenate(list(parallel(fill, range(0, n, PANEL))))
 
 
-def _settle(search: _Search, chosen: Index, found: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
+def _settle(search: _Search, chosen: Index, filtered: filters.Candidates, k: int) -> tuple[Index, NDArray[np.bool_]]:
     """The first k candidates of some rows, and whether they are certainly the neighbours, without ties."""
-    candidates = np.sort(found.places, axis=1)
+    candidates = np.sort(filtered.places, axis=1)
     values, slack = search.exact(chosen, candidates, None)
     order, tied = _order(values, _NEARLY * slack, k)
     last = order[:, k - 1 : k]
     beyond = (np.take_along_axis(values, last, axis=1) + _NEARLY * slack.max(axis=1, keepdims=True))[:, 0]
-    settled = found.bounds > beyond
+    settled = filtered.bounds > beyond
     settled[list(tied)] = False
     return np.take_along_axis(candidates, order[:, :k], axis=1), settled
 
@@ -216,7 +216,7 @@ def _exclude_self(block: Any, chosen: Index) -> Any:
         block[np.arange(len(block)), chosen] = np.inf
         return block
     xp, n = namespace(block), block.shape[1]
-    own = xp.arange(n, device=block.device)[None, :] == like_array(chosen, block)[:, None]
+    own = xp.arange(n, device=block.device)[None, :] == convert_like(chosen, block)[:, None]
     return xp.where(own, xp.full_like(block, float("inf")), block)
 
 
@@ -228,12 +228,12 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
         candidates.sort(axis=1)
     else:
         candidates = np.broadcast_to(np.arange(n_candidates), block.shape).copy()
-    near = to_host(namespace(block).take_along_axis(block, like_array(candidates, block), axis=1))
+    near = to_host(namespace(block).take_along_axis(block, convert_like(candidates, block), axis=1))
     order, levels = _order(*search.exact(chosen, candidates, near), k)
-    found = np.take_along_axis(candidates, order[:, :k], axis=1)
+    nearest = np.take_along_axis(candidates, order[:, :k], axis=1)
     tied = {int(chosen[i]): (candidates[i, order[i]], own) for i, own in levels.items()}
     if n_candidates == n_others:
-        return found, tied
+        return nearest, tied
     # Where others may be as near as the k-th, all that may be compete.
     bound = np.partition(near, k - 1, axis=1)[:, k - 1] + 2 * search.doubt[chosen]
     for i in np.flatnonzero(near.max(axis=1) <= bound).tolist():
@@ -241,11 +241,11 @@ def _nearest(search: _Search, block: Any, k: int, chosen: Index, n_others: int) 
         competing = np.flatnonzero(row <= bound[i])[None, :]
         own = int(chosen[i])
         order, levels = _order(*search.exact(chosen[i : i + 1], competing, row[competing]), k)
-        found[i] = competing[0, order[0, :k]]
+        nearest[i] = competing[0, order[0, :k]]
         tied.pop(own, None)
         if levels:
             tied[own] = competing[0, order[0]], levels[0]
-    return found, tied
+    return nearest, tied
 
 
 def _smallest(block: Any, m: int) -> Index:

@@ -56,7 +56,7 @@ def standard_errors(
     products of pairs that share a row (dyadic-robust: Aronow, Samii and Assenova 2015). Codes of groups, from 0 on, may
     stand in place of row numbers: then it is for the sampling of groups.
     """
-    own = (1 - share) * _sum_of_squares(influence, drawn)
+    own_part = (1 - share) * _sum_of_squares(influence, drawn)
     size = int(max(i.max(initial=0), j.max(initial=0))) + 1
     if size > 2 * len(i):
         # Sums for rows that no pair has would only take memory.
@@ -69,16 +69,16 @@ def standard_errors(
     low, high = (end(i[between], j[between]).astype(np.int64) for end in (np.minimum, np.maximum))
     # Products of pairs that share both ends were counted for either.
     shared = float((per_row**2).sum()) - _sum_of_squares(influence[between], low * size + high)
-    return np.sqrt(own) / len(influence), np.sqrt(max(shared, own)) / len(influence)
+    return np.sqrt(own_part) / len(influence), np.sqrt(max(shared, own_part)) / len(influence)
 
 
 def _sum_of_squares(values: Vector, numbers: Index | None) -> float:
     """Sum of the squares of the sums of values of one number; of all values where there are no numbers."""
-    found = float((values**2).sum())
+    total = float((values**2).sum())
     places = np.empty(0, dtype=np.intp) if numbers is None else repeated_places(numbers)
     if len(places):
         assert numbers is not None
         several = values[places]
         sums = np.bincount(np.unique(numbers[places], return_inverse=True)[1], weights=several)
-        found += float((sums**2).sum()) - float((several**2).sum())
-    return found
+        total += float((sums**2).sum()) - float((several**2).sum())
+    return total

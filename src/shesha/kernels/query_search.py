@@ -47,12 +47,12 @@ def nearest_to_queries(rows: Rows, queries: Index, k: int, closeness: Closeness)
     return lists
 
 
-def _search(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+def _search(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
     lists = np.empty((len(numbers), k), dtype=np.intp)
     settled = np.zeros(len(numbers), dtype=bool)
     m = k + _SPARE + 1
-    if filters.serves(own.shape[1], m) and rows.n_rows > m:
-        terms, sound = _TERMS[closeness](own), True
+    if filters.serves(queries.shape[1], m) and rows.n_rows > m:
+        terms, sound = _TERMS[closeness](queries), True
 
         def check_blocks() -> Iterator[tuple[int, Matrix]]:
             nonlocal sound
@@ -60,34 +60,34 @@ def _search(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closenes
                 sound = sound and terms.holds(block)
                 yield start, block
 
-        found = filters.candidates_of_some(terms, own, check_blocks(), m)
+        found = filters.candidates_of_some(terms, queries, check_blocks(), m)
         if sound:
-            settled = _settle(rows, own, numbers, found, lists, closeness)
+            settled = _settle(rows, queries, numbers, found, lists, closeness)
     rest = np.flatnonzero(~settled)
     if len(rest):
-        lists[rest] = _search_exactly(rows, own[rest], numbers[rest], k, closeness)
+        lists[rest] = _search_exactly(rows, queries[rest], numbers[rest], k, closeness)
     return lists
 
 
 def _settle(
-    rows: Rows, own: Matrix, numbers: Index, found: filters.Candidates, lists: Index, closeness: Closeness
+    rows: Rows, queries: Matrix, numbers: Index, filtered: filters.Candidates, lists: Index, closeness: Closeness
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Fill the lists that exact closeness of the candidates decides; return their indices."""
     k = lists.shape[1]
-    settled = np.isfinite(found.bounds)
+    settled = np.isfinite(filtered.bounds)
     # Candidates of as many queries as their rows can be held for.
-    step = max(1, _HELD // (found.places.shape[1] * own.shape[1]))
-    for start in range(0, len(own), step):
+    step = max(1, _HELD // (filtered.places.shape[1] * queries.shape[1]))
+    for start in range(0, len(queries), step):
         some = slice(start, start + step)
-        candidates = np.sort(found.places[some], axis=1)
+        candidates = np.sort(filtered.places[some], axis=1)
         unique, at = np.unique(candidates, return_inverse=True)
         held = rows.read(unique)
         for i, line in enumerate(at.reshape(candidates.shape), start):
-            values, slack = _closeness(own[i], held[line], closeness)
+            values, slack = _closeness(queries[i], held[line], closeness)
             values[candidates[i - start] == numbers[i]] = np.inf
             order, tied = _order(values[None], 4 * slack[None], k)
             lists[i] = candidates[i - start, order[0, :k]]
-            settled[i] &= not tied and found.bounds[i] > values[order[0, k - 1]] + 4 * slack.max()
+            settled[i] &= not tied and filtered.bounds[i] > values[order[0, k - 1]] + 4 * slack.max()
     return settled
 
 
@@ -126,24 +126,24 @@ class _Nearest:
             self.places, self.values, self.slack = self.places[kept], self.values[kept], self.slack[kept]
 
 
-def _search_exactly(rows: Rows, own: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
+def _search_exactly(rows: Rows, queries: Matrix, numbers: Index, k: int, closeness: Closeness) -> Index:
     """Search in double precision if candidates do not decide the order."""
     empty = np.empty(0)
     nearest = [_Nearest(np.empty(0, dtype=np.intp), empty, empty) for _ in numbers]
-    lengths = squared_lengths(own)
+    lengths = squared_lengths(queries)
     for start, block in rows.blocks():
         sizes = squared_lengths(block)
-        near = -(own @ block.T)
+        near = -(queries @ block.T)
         doubt = _GRAM_ERROR * (lengths[:, None] + sizes)
         if closeness == "distance":
             near = 2 * near + sizes + lengths[:, None]
-        for i, one in enumerate(nearest):
+        for i, lists in enumerate(nearest):
             if start <= numbers[i] < start + len(block):
                 near[i, numbers[i] - start] = np.inf
             last = float(np.partition(near[i] + doubt[i], k - 1)[k - 1]) if len(block) >= k else np.inf
-            bound = min(one.bound(k), last)
+            bound = min(lists.bound(k), last)
             slack = 2 * doubt[i]
             some = np.flatnonzero((near[i] - slack <= bound) & np.isfinite(near[i]))
             if len(some):
-                one.add(start + some, *_closeness(own[i], block[some], closeness), k)
+                lists.add(start + some, *_closeness(queries[i], block[some], closeness), k)
     return np.array([one.places[_order(one.values[None], one.slack[None], k)[0][0, :k]] for one in nearest])

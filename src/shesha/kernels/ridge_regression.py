@@ -79,14 +79,14 @@ def _errors(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tup
 
 def _fold_prediction(rows: Matrix, part: Training, targets: Matrix, cross: Matrix) -> tuple[Vector, Matrix]:
     """Return the mean of the training targets, and the predicted deviations of the held-out rows from it."""
-    own, wanted = rows[part.held_out], targets[part.held_out]
+    held_out_rows, wanted = rows[part.held_out], targets[part.held_out]
     mean = -wanted.sum(axis=0) / len(part.rest)
-    shared = cross - own.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
+    shared = cross - held_out_rows.T @ wanted - len(part.rest) * np.outer(part.mean, mean)
     # Inner products of the targets with the left singular vectors of the training rows.
     along = (part.axes.T @ shared) / np.sqrt(part.variances)[:, None]
     left = targets[part.rest] - mean
     weights = np.sqrt(part.variances) / (part.variances + _penalty(part, along, float(np.vdot(left, left))))
-    return mean, ((own - part.mean) @ part.axes) @ (weights[:, None] * along)
+    return mean, ((held_out_rows - part.mean) @ part.axes) @ (weights[:, None] * along)
 
 
 def _penalty(part: Training, along: Matrix, whole: float) -> float:

@@ -12,7 +12,7 @@ _MOST = 8
 """Sorted numbers in one cell up to which looking them through is faster than halving."""
 
 
-def places_among(levels: Vector, values: Matrix) -> Index:
+def insertion_places(levels: Vector, values: Matrix) -> Index:
     """Count the levels, sorted and distinct, below each value, as `numpy.searchsorted` does.
 
     A table of equal steps says where to begin; few levels are left to compare.

@@ -35,10 +35,9 @@ def is_constant(values: Any, axis: int = 0, *, n_terms: int = 1) -> Mask:
     return np.asarray(high / 2 - low / 2 <= 4 * _EPS * n_terms * magnitude)
 
 
-def z_scores(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:
-    """Centre along an axis and divide by the standard deviation; use `constant` for numbers that do not vary."""
-    deviations = centred_units(values, axis, constant=constant, n_terms=n_terms)
-    return np.asarray(deviations * np.sqrt(np.shape(values)[axis]))
+def z_scores(columns: Array) -> Array:
+    """Centre columns and divide by their standard deviations; those that do not vary become 0."""
+    return np.asarray(centred_units(columns) * np.sqrt(len(columns)))
 
 
 def centred_units(values: Array, axis: int = 0, *, constant: float = 0.0, n_terms: int = 1) -> Array:

@@ -45,16 +45,16 @@ def _scores_from_full_order(
     if first.ranks is not None:
         return None
     arranged = closeness.second[first.order]
-    own = pairs[first.order]
+    sorted_pairs = pairs[first.order]
     second = order_values(arranged, tolerance, closeness.scratch.view(np.uint64))
     if second.ranks is not None:
         return None
-    place = np.empty(len(own), dtype=np.uint32)
+    place = np.empty(len(sorted_pairs), dtype=np.uint32)
     found = []
     for subset in subsets:
         inside = np.zeros(n, dtype=np.uint8)
         inside[subset] = 1
-        found.append(radix_sort.subset_correlation(own, second.order, inside, place))
+        found.append(radix_sort.subset_correlation(sorted_pairs, second.order, inside, place))
     return np.array(found)
 
 

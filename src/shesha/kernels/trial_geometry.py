@@ -69,37 +69,51 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
     return sums[:, 0], sums[:, 1]
 
 
-def equal_half_sums(
-    rows: Matrix, codes: Labels, n_conditions: int, masks: Mask, keys: Matrix, size: int
-) -> tuple[Cube, Cube]:
-    """Like `half_sums`, for equal numbers of trials of each condition in either half: those with the smallest keys.
+def equal_sums(rows: Matrix, codes: Labels, n_conditions: int, parts: Index, keys: Matrix, sizes: Index) -> Cube:
+    """Sum equal numbers of rows of each condition in each part: those with the smallest keys.
 
     Parameters
     ----------
     rows, codes, n_conditions
         As for `half_sums`.
-    masks : array of shape (n_splits, n_trials)
-        Trials of the first half.
-    keys : array of shape (n_splits, n_trials)
+    parts : array of shape (n_draws, n_trials)
+        Number of the part of each trial, such as 0 and 1 for two halves.
+    keys : array of shape (n_draws, n_trials)
         Random numbers.
-    size : int
-        Trials of each condition in each half; conditions with fewer have none there.
+    sizes : array of shape (n_draws,)
+        Trials of each condition in each part; conditions with fewer have none there.
+
+    Returns
+    -------
+    array of shape (n_draws, n_parts, n_conditions, n_columns)
     """
-    n_splits, n_groups = len(masks), 2 * n_conditions
-    group = np.where(codes < 0, n_groups, n_conditions * ~masks + codes)
+    n_draws, n_parts = len(parts), int(parts.max()) + 1
+    n_groups = n_parts * n_conditions
+    group = np.where(codes < 0, n_groups, n_conditions * parts + codes)
     order = np.lexsort((keys, group), axis=-1)
     ordered = np.take_along_axis(group, order, axis=1)
-    place = np.arange(len(rows)) * np.ones((n_splits, 1), dtype=np.intp)
+    place = np.arange(len(rows)) * np.ones((n_draws, 1), dtype=np.intp)
     begins = np.diff(ordered, axis=1, prepend=-1) != 0
     place -= np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-    lines = np.arange(n_splits)[:, None]
-    counts = np.bincount((lines * (n_groups + 1) + group).ravel(), minlength=n_splits * (n_groups + 1))
-    enough = counts.reshape(n_splits, -1)[lines, ordered] >= size
+    lines, size = np.arange(n_draws)[:, None], sizes[:, None]
+    enough = count_groups(group, n_groups)[lines, ordered] >= size
     chosen = (place < size) & enough & (ordered < n_groups)
     target = np.empty_like(group)
     np.put_along_axis(target, order, np.where(chosen, lines * n_groups + ordered, -1), axis=1)
-    sums = _sum_by_target(rows, target, n_splits * n_groups).reshape(n_splits, 2, n_conditions, -1)
-    return sums[:, 0], sums[:, 1]
+    return _sum_by_target(rows, target, n_draws * n_groups).reshape(n_draws, n_parts, n_conditions, -1)
+
+
+def count_groups(group: Index, n_groups: int) -> Index:
+    """Count the entries of each group in each line; the last group counts those that have none."""
+    lines = np.arange(len(group))[:, None] * (n_groups + 1)
+    return np.bincount((lines + group).ravel(), minlength=len(group) * (n_groups + 1)).reshape(len(group), -1)
+
+
+def count_trials(codes: Labels, n_conditions: int, parts: Index) -> Index:
+    """Count the trials of each condition in each part, of shape (n_draws, n_parts, n_conditions)."""
+    n_groups = (int(parts.max()) + 1) * n_conditions
+    counts = count_groups(np.where(codes < 0, n_groups, n_conditions * parts + codes), n_groups)
+    return counts[:, :-1].reshape(len(parts), -1, n_conditions)
 
 
 def _sum_by_target(rows: Matrix, target: Index, n_targets: int) -> Matrix:

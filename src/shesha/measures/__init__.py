@@ -3,7 +3,6 @@
 from shesha.measures._cards import card, overview
 from shesha.measures._code_versions import code_version
 from shesha.measures._lookup import as_measure, choose, families, get, names, table
-from shesha.measures.any_size import takes_moments
 from shesha.measures.cca import cca, pwcca, svcca
 from shesha.measures.distributions import mmd, sliced_wasserstein
 from shesha.measures.kernels import cka, distance_correlation, pwcka, rv, sampled_cka, unbiased_cka
@@ -14,6 +13,7 @@ from shesha.measures.matching import (
     soft_correlation_match,
     soft_matching,
 )
+from shesha.measures.moment_measures import takes_moments
 from shesha.measures.neighbours import cycle_knn, jaccard, mutual_knn, rank_similarity, second_order_cosine
 from shesha.measures.ordinal import information_imbalance, quadruplet_similarity, triplet_similarity
 from shesha.measures.prediction import linear_predictivity
@@ -28,7 +28,7 @@ from shesha.measures.shape import (
     procrustes_similarity,
     procrustes_size_and_shape,
 )
-from shesha.measures.spectra import effective_rank, eigenspectrum_similarity, participation_ratio, subspace_overlap
+from shesha.measures.spectra import eigenspectrum_similarity, subspace_overlap
 from shesha.measures.statistics import (
     concentricity_difference,
     magnitude_difference,
@@ -53,7 +53,6 @@ __all__ = [
     "concentricity_difference",
     "cycle_knn",
     "distance_correlation",
-    "effective_rank",
     "eigenspace_overlap",
     "eigenspectrum_similarity",
     "families",
@@ -72,7 +71,6 @@ __all__ = [
     "names",
     "orthogonal_procrustes",
     "overview",
-    "participation_ratio",
     "permutation_procrustes",
     "procrustes_similarity",
     "procrustes_size_and_shape",

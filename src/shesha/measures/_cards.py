@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable
 
 from shesha.measures._lookup import load_entry_points
-from shesha.measures.any_size import takes_moments
+from shesha.measures.moment_measures import takes_moments
 from shesha.measures.registry import IMPLIED, Measure, registered_measures
 from shesha.report import (
     CHANGES,
@@ -42,7 +42,7 @@ def first_sentence(measure: Measure) -> str:
 
 def facts(measure: Measure) -> list[tuple[str, str]]:
     """Return the lines of a card: the declared and tested properties of the measure."""
-    found = [
+    entries = [
         ("formula", measure.formula),
         ("read it", f"{measure.closer} is closer, {range_in_words(measure.bounds)}"),
         ("itself", "not one number" if measure.self_value is None else f"{measure.self_value:g}"),
@@ -59,10 +59,10 @@ def facts(measure: Measure) -> list[tuple[str, str]]:
         ("call it", f"{_place(measure)}.{measure.function.__name__}(X, Y)"),
     ]
     if measure.anywhere:
-        found.insert(8, ("arrays", "of any library; arrays on a GPU are processed there"))
+        entries.insert(8, ("arrays", "of any library; arrays on a GPU are processed there"))
     if measure.takes_distances:
-        found.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
-    return [entry for entry in found if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
+        entries.insert(8, ("distances", "may be given instead of features (shesha.Rdm)"))
+    return [entry for entry in entries if entry[1]] + [("beware", caveat) for caveat in measure.caveats]
 
 
 def overview(of: Iterable[Measure] | None = None) -> str:

@@ -94,15 +94,15 @@ def choose(
         chosen = [chosen]
     if not isinstance(chosen, Iterable) or not kinds.has_entries(chosen):
         raise TypeError(f"measures must be names or functions, got {chosen!r}")
-    found: dict[str, Measure] = {}
+    by_name: dict[str, Measure] = {}
     for one in chosen:
         for measure in _meant(one):
-            known = found.setdefault(measure.name, measure)
+            known = by_name.setdefault(measure.name, measure)
             if isinstance(measure, PlainMeasure) and known.function is not measure.function:
                 raise ValueError(f"measures must have distinct names, got {measure.name!r} twice")
-    if not found:
+    if not by_name:
         raise ValueError("measures must name at least one measure, got none")
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
@@ -115,15 +115,15 @@ def _meant(one: str | Measure | Callable[..., float]) -> list[Measure]:
 def _group_members() -> dict[str, list[Measure]]:
     """Return families and groups by name."""
     everything = list(registered_measures().values())
-    found = {
+    members = {
         ALL: everything,
         STANDARD: [measure for measure in everything if measure.cost != "more"],
         _RECOMMENDED: [registered_measures()[name] for name in RECOMMENDED],
     }
     for measure in everything:
         for name in {measure.family.casefold(), *(group.casefold() for group in measure.groups)}:
-            found.setdefault(name, []).append(measure)
-    return found
+            members.setdefault(name, []).append(measure)
+    return members
 
 
 def _close(base: str) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.measures.registry import measure
-from shesha.support.arrays import like_array, namespace, thin_svd, to_host
+from shesha.support.arrays import convert_like, namespace, thin_svd, to_host
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis
@@ -162,7 +162,7 @@ def pwcca(a: Basis, b: Basis, *, weights: Literal["projection", "l1"] = "project
     rotation, correlations = _canonical(a, b)
     if weights == "projection":
         # Columns are directions * singular values @ loadings, so projections need no rows.
-        carried = (rotation.T * like_array(a.singular_values, rotation)) @ a.loadings
+        carried = (rotation.T * convert_like(a.singular_values, rotation)) @ a.loadings
     else:
         carried = (a.directions @ rotation).T
     alpha = _mean_weights(to_host(carried), correlations)[: min(a.rank, b.rank)]

@@ -146,7 +146,7 @@ def _regression_sums(split: Split, options: Mapping[str, Any]) -> Vector:
     return np.array([np.sum((own.x_test - predicted) ** 2), np.sum(own.x_test**2)])
 
 
-def _unexplained(sums: Vector) -> float:
+def _unexplained_share(sums: Vector) -> float:
     if sums[1] == 0:
         raise NotEstimable("all rows are equal")
     return float(1.0 - sums[0] / sums[1])
@@ -166,5 +166,5 @@ _FORMS: Mapping[str, _HeldOut] = {
     "Procrustes similarity": _HeldOut(_shape_sums, _shape_cosine),
     "CCA": _HeldOut(_canonical_sums, _mean),
     "SVCCA": _HeldOut(_canonical_sums, _mean),
-    "LinReg": _HeldOut(_regression_sums, _unexplained),
+    "LinReg": _HeldOut(_regression_sums, _unexplained_share),
 }

@@ -254,7 +254,7 @@ def measure(
 
 
 def _as_function(
-    found: Measure, function: Callable[Concatenate[V, V, P], float]
+    declared: Measure, function: Callable[Concatenate[V, V, P], float]
 ) -> Callable[Concatenate[Data, Data, P], float]:
     @wraps(function)
     def compare(X: Data, Y: Data, *args: P.args, **options: P.kwargs) -> float:
@@ -262,11 +262,11 @@ def _as_function(
             raise TypeError(f"{function.__name__}() must take two representations; options are keyword-only")
         covariates: Any = options.pop("covariates", None)
         try:
-            value, remark = found.with_options(**options).score_and_remark(X, Y, covariates)
+            value, remark = declared.with_options(**options).score_and_remark(X, Y, covariates)
         except NotEstimable as reason:
             return check.not_estimable(str(reason))
         if remark:
-            warn(f"{found.name}: {remark}", MeasureWarning)
+            warn(f"{declared.name}: {remark}", MeasureWarning)
         return value
 
     own = inspect.signature(function).parameters
@@ -279,21 +279,21 @@ def _as_function(
         "covariates", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ArrayLike | Rdm | None"
     )
     compare.__signature__ = inspect.Signature([*data, *kept, less], return_annotation="float")  # type: ignore[attr-defined]
-    compare.measure = found  # type: ignore[attr-defined]
+    compare.measure = declared  # type: ignore[attr-defined]
     # Its signature is that of the views.
     del compare.__wrapped__
     return cast(Callable[Concatenate[Data, Data, P], float], compare)
 
 
-def register(found: Measure) -> None:
+def register(declared: Measure) -> None:
     """Add a measure to the list; a name can be taken once."""
-    for name in (names := (found.name, found.function.__name__)):
+    for name in (names := (declared.name, declared.function.__name__)):
         taken = _aliases.get(_key(name))
-        if taken is not None and _measures[taken].function.__module__ != found.function.__module__:
+        if taken is not None and _measures[taken].function.__module__ != declared.function.__module__:
             raise ValueError(f"name must differ from those of other measures, got {name!r}, which {taken} has")
-    _aliases.update({_key(name): found.name for name in names})
-    _measures[found.name] = found
-    remember_source(found.name, found.reference)
+    _aliases.update({_key(name): declared.name for name in names})
+    _measures[declared.name] = declared
+    remember_source(declared.name, declared.reference)
 
 
 def registered_measures() -> dict[str, Measure]:

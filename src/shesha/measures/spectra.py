@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import spectrum as kernel
 from shesha.measures.registry import measure
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis, Spectrum
@@ -83,52 +79,3 @@ def eigenspectrum_similarity(a: Spectrum, b: Spectrum) -> float:
     shorter = min(len(x), len(y))
     # The shares of variance sum to one, so these vectors have unit length.
     return float(np.clip((x[:shorter] * y[:shorter]).sum(), 0.0, 1.0))
-
-
-def effective_rank(X: ArrayLike) -> float:
-    """Effective number of directions: exp of the entropy of the singular values (Roy and Vetterli 2007).
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Centred here. At least 4 rows, finite.
-
-    Returns
-    -------
-    float
-        From 1 to min(n - 1, d); NaN, with a warning, if all rows are equal.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 8))
-    >>> round(effective_rank(X), 1)
-    8.0
-    """
-    return _summarise_variances(X, kernel.effective_rank)
-
-
-def participation_ratio(X: ArrayLike) -> float:
-    """Effective number of directions by variance: (sum of variances)^2 / sum of squared variances.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Centred here. At least 4 rows, finite.
-
-    Returns
-    -------
-    float
-        From 1 to min(n - 1, d); NaN, with a warning, if all rows are equal.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 8))
-    >>> round(participation_ratio(X), 1)
-    7.8
-    """
-    return _summarise_variances(X, kernel.participation_ratio)
-
-
-def _summarise_variances(X: ArrayLike, summary: Callable[[NDArray[np.float64]], float]) -> float:
-    variances = kernel.centred_variances(check.matrix(X))
-    return summary(variances) if variances.any() else check.not_estimable("all rows are equal")

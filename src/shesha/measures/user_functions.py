@@ -64,7 +64,7 @@ class PlainMeasure(Measure):
 def plain(function: Callable[..., float], name: str = "", place: str = "") -> PlainMeasure:
     """Return a function as a measure, whose higher values count as closer, without declared properties."""
     called = name or getattr(function, "__name__", type(function).__name__)
-    found = place or _place(function)
+    import_path = place or _place(function)
     return PlainMeasure(
         name=called,
         function=function,
@@ -76,8 +76,8 @@ def plain(function: Callable[..., float], name: str = "", place: str = "") -> Pl
         family="own",
         cost="n^2 d",
         formula="",
-        reference=found,
-        place=found,
+        reference=import_path,
+        place=import_path,
     )
 
 
@@ -96,12 +96,14 @@ def import_measure(place: str) -> Measure:
     if not module or not name:
         raise ValueError(f"measure must be importable as module:name, got {place!r}")
     try:
-        found = getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"measure must be importable as module:name, got {place!r}: {error}") from error
-    marked = found if isinstance(found, Measure) else getattr(found, "measure", None)
+    marked = function if isinstance(function, Measure) else getattr(function, "measure", None)
     if isinstance(marked, Measure):
         return marked
-    if not callable(found):
-        raise TypeError(f"measure must be a function of two matrices, got {place!r}, which is {type(found).__name__}")
-    return plain(found, name, place)
+    if not callable(function):
+        raise TypeError(
+            f"measure must be a function of two matrices, got {place!r}, which is {type(function).__name__}"
+        )
+    return plain(function, name, place)

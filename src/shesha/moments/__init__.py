@@ -1,7 +1,7 @@
 """Sums over rows that may not fit in memory, and views of them for linear measures."""
 
 from shesha.moments.accumulator import compact_parts, leave_one_out
-from shesha.moments.layer_moments import LayerMoments
+from shesha.moments.layer_pair_sums import LayerMoments
 from shesha.moments.moments import Moments
 from shesha.moments.panel_sums import sum_panel
 from shesha.moments.summed_views import SummedRepresentation

@@ -57,8 +57,8 @@ class Accumulator:
                 return
             starts = range(start - self.n_pending, start - self.n_pending + count * size, size)
             work = partial(self._sum_rows, sides, size, start)
-            for panel in parallel(work, starts, at_once=self._at_once()):
-                self._put(panel)
+            for panel in parallel(work, starts, at_once=self._panels_at_once()):
+                self._add_panel(panel)
                 # They were the first rows of the first panel.
                 self.pending, self.n_pending = [], 0
             start = starts.stop
@@ -81,7 +81,7 @@ class Accumulator:
 
         return restore
 
-    def flushed_parts(self) -> list[Sums]:
+    def parts_with_pending(self) -> list[Sums]:
         """All parts, including pending rows; the accumulator is unchanged."""
         found = list(self.parts)
         last = [one for one in (self.current, self._sum_pending()) if one is not None]
@@ -108,7 +108,7 @@ class Accumulator:
         filled = 0 if self.current is None else self.current.n_rows
         return (self.most_parts() - len(self.parts)) * self.part_rows - filled
 
-    def _put(self, panel: Sums) -> None:
+    def _add_panel(self, panel: Sums) -> None:
         self.current = panel if self.current is None else merge(self.current, panel)
         if self.current.n_rows >= self.part_rows:
             self.parts.append(self.current)
@@ -127,7 +127,7 @@ class Accumulator:
         room = memory.memory_budget() // 4 // max(1, self._sums_bytes())
         return int(np.clip(room // 2 * 2, FEWEST_PARTS, MOST_PARTS))
 
-    def _at_once(self) -> int:
+    def _panels_at_once(self) -> int:
         # Each thread has a result waiting, and one that it works on.
         return max(1, memory.memory_budget() // 4 // (4 * self._sums_bytes()))
 

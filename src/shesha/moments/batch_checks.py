@@ -30,19 +30,20 @@ def check_batch(sides: Sequence[Any], names: Sequence[str], widths: Sequence[int
     ValueError
         If one is not 2-D, has another width than earlier batches, or another number of rows than the first.
     """
-    found = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
-    for place, (side, name) in enumerate(zip(found, names, strict=True)):
+    sides_as_matrices = [_as_matrix(side, name) for side, name in zip(sides, names, strict=True)]
+    for place, (side, name) in enumerate(zip(sides_as_matrices, names, strict=True)):
         if widths is not None and side.shape[1] != widths[place]:
             raise ValueError(
                 f"{name} must have {widths[place]} features, as in earlier batches, got {side.shape[1]}: this batch "
                 "was not counted"
             )
-        if side.shape[0] != found[0].shape[0]:
+        if side.shape[0] != sides_as_matrices[0].shape[0]:
             raise ValueError(
-                f"{name} must have as many rows as {names[0]} ({found[0].shape[0]}), got {side.shape[0]}: this batch "
+                f"{name} must have as many rows as {names[0]} ({sides_as_matrices[0].shape[0]}), got "
+                f"{side.shape[0]}: this batch "
                 "was not counted"
             )
-    return found
+    return sides_as_matrices
 
 
 def require_finite(sides: Sequence[Any], names: Sequence[str], first_row: int) -> None:

@@ -52,14 +52,14 @@ class Moments:
     """
 
     def __init__(self, names: Sequence[str] = ("X", "Y")) -> None:
-        found = tuple(str(name) for name in kinds.sequence(names, "names"))
-        if len(found) < 2 or len(set(found)) < len(found):
+        side_names = tuple(str(name) for name in kinds.sequence(names, "names"))
+        if len(side_names) < 2 or len(set(side_names)) < len(side_names):
             raise ValueError(f"names must be two different names, got {names!r}")
-        self.names = found
+        self.names = side_names
         self._state: Accumulator | None = None
         self._register = RowRegister()
         self._named_rows: bool | None = None
-        self._precisions = [0.0] * len(found)
+        self._precisions = [0.0] * len(side_names)
 
     def update(self, *sides: Any, rows: ArrayLike | None = None) -> None:
         """Add a batch in which row i of each matrix is the same input.
@@ -128,14 +128,14 @@ class Moments:
             raise ValueError(f"widths must be {self.widths}, got {other.widths}")
         if None not in (self._named_rows, other._named_rows) and self._named_rows != other._named_rows:
             raise ValueError("rows must have identifiers in both or in none, got them in one")
-        found = Moments(self.names)
-        parts = [part for state in states for part in state.flushed_parts()]
-        found._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
-        found._register = self._register.join(other._register)
-        found._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
+        merged = Moments(self.names)
+        parts = [part for state in states for part in state.parts_with_pending()]
+        merged._named_rows = self._named_rows if self._named_rows is not None else other._named_rows
+        merged._register = self._register.join(other._register)
+        merged._precisions = [max(pair) for pair in zip(self._precisions, other._precisions, strict=True)]
         if states:
-            found.set_parts(states[0], parts)
-        return found
+            merged.set_parts(states[0], parts)
+        return merged
 
     def set_parts(self, like: Accumulator, parts: Sequence[Sums]) -> None:
         """Add consecutive parts that were summed elsewhere."""
@@ -192,7 +192,7 @@ class Moments:
     def save_with_source(self, path: str | os.PathLike[str], source: list[Any]) -> None:
         """Write the moments with an identification of their data."""
         if self._state is None:
-            raise ValueError("moments must hold at least one row to be saved, got none")
+            raise ValueError("moments must have at least one row to be saved, got none")
         header = {
             "names": list(self.names),
             "named_rows": self._named_rows,
@@ -238,8 +238,8 @@ class Moments:
     def parts(self) -> list[Sums]:
         """Sums over consecutive stretches of the rows, each of which the jackknife leaves out in turn."""
         if self._state is None:
-            raise ValueError("moments must hold at least one row, got none: update them first")
-        return self._state.flushed_parts()
+            raise ValueError("moments must have at least one row, got none: update them first")
+        return self._state.parts_with_pending()
 
     def precision(self, place: int) -> float:
         """Relative rounding error of the input, the largest of all batches."""
@@ -259,7 +259,7 @@ class Moments:
         first, second = self._place(name), self._place(name if other is None else other)
         sums = merge_all(self.parts())
         if sums.n_rows < 2:
-            raise ValueError("moments must hold at least two rows for a covariance, got one")
+            raise ValueError("moments must have at least two rows for a covariance, got one")
         units = sums.sides[first].unit * sums.sides[second].unit
         return np.asarray(sums.cross_products(first, second)[:-1, :-1] * (units / (sums.n_rows - 1)))
 

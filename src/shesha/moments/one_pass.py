@@ -85,7 +85,7 @@ def count_stream(fresh: M, batches: Iterable[Any], state: State) -> M:
     source = counted or []
     found = _count(found, stream(batches, fresh.names, len(found), source), state, source)
     if not len(found):
-        raise ValueError("batches must hold at least one row, got an empty stream")
+        raise ValueError("batches must contain at least one row, got an empty stream")
     return found
 
 
@@ -114,19 +114,19 @@ def _resume(fresh: M, state: State) -> tuple[M, list[Any] | None]:
     return found, header.get("source", [])
 
 
-def _count(found: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:
+def _count(moments: M, batches: Iterable[list[Any]], state: State, source: list[Any]) -> M:
     last = time.monotonic()
     try:
         for sides in batches:
-            found.add_unchecked(check_batch(sides, found.names, found.widths or None))
+            moments.add_unchecked(check_batch(sides, moments.names, moments.widths or None))
             if state is not None and time.monotonic() - last > _SAVE_EVERY:
-                found.save_with_source(state, source)
+                moments.save_with_source(state, source)
                 last = time.monotonic()
     except BaseException:
         # Ctrl-C, a loader that fails, a batch with NaN: what was counted before stays.
-        if state is not None and len(found):
-            found.save_with_source(state, source)
+        if state is not None and len(moments):
+            moments.save_with_source(state, source)
         raise
-    if state is not None and len(found):
-        found.save_with_source(state, source)
-    return found
+    if state is not None and len(moments):
+        moments.save_with_source(state, source)
+    return moments

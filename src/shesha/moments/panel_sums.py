@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha.kernels.numerical_precision import length_unit
 from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
-from shesha.support.arrays import doubles, is_numpy, like_array, namespace, squared_lengths, stays, to_host
+from shesha.support.arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
@@ -67,7 +67,7 @@ class Panel:
         """Prepare some rows of one representation."""
         rows = _as_array(side)
         z, pilot, unit = _centre(rows) if is_numpy(rows) else _centre_on_device(doubles(rows))
-        ones = like_array(np.ones(z.shape[0]), z)
+        ones = convert_like(np.ones(z.shape[0]), z)
         return cls(z, pilot, unit, to_host(ones @ z) / z.shape[0])
 
     def products(self, other: Panel) -> Matrix:
@@ -132,7 +132,7 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
 def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:
     xp = namespace(rows)
     pilot = _pilot_row(to_host(rows[:: max(1, rows.shape[0] // _PILOT_ROWS), :]))
-    moved = rows - like_array(pilot, rows)
+    moved = rows - convert_like(pilot, rows)
     lengths = squared_lengths(moved)
     unit = 1.0
     if not _is_safe(to_host(lengths)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.support.arrays import doubles, is_numpy, like_array, stays
+from shesha.support.arrays import convert_like, doubles, is_numpy, stays
 from shesha.support.seeds import draw_seed
 from shesha.support.types import Matrix, Seed
 
@@ -48,7 +48,7 @@ class RandomProjection:
             return np.asarray(rows @ directions)
         if is_numpy(rows) or not stays(rows):
             return np.asarray(rows, dtype=np.float64) @ directions
-        return doubles(rows) @ like_array(directions, rows)
+        return doubles(rows) @ convert_like(directions, rows)
 
     def _directions(self, model: int, width: int) -> Matrix:
         """All layers of one width and model share them."""

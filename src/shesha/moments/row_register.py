@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.support.arrays import to_host
+from shesha.support.plurals import count
 from shesha.support.types import Index
 
 
@@ -44,7 +45,7 @@ class RowRegister:
         """Return the union of both registers; refuse common rows, because sums cannot be separated."""
         shared = np.intersect1d(self.seen, other.seen, assume_unique=True)
         if len(shared):
-            raise ValueError(f"rows must be counted once, got {len(shared):,} rows that both moments contain")
+            raise ValueError(f"rows must be counted once, got {count(len(shared), 'row')} in both moments")
         return RowRegister(np.union1d(self.seen, other.seen), self.n_repeated + other.n_repeated)
 
     def _contains(self, codes: Index) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -12,11 +12,9 @@ import numpy as np
 from shesha.io import open_matrix
 from shesha.moments.batch_checks import batch_sides
 from shesha.moments.read_ahead import read_ahead, stretch_rows
+from shesha.moments.stream_fingerprint import StreamFingerprint
 from shesha.support.arrays import stays, to_host
 from shesha.support.progress import track
-
-_SAME_ROW = 1e-2
-"""Relative difference of the sums of two rows that are the same row."""
 
 
 def is_dask(side: Any) -> bool:
@@ -49,54 +47,29 @@ def stream(
 ) -> Iterator[list[Any]]:
     """Yield the batches of a stream, without the rows that were already counted.
 
-    `source` describes the first row of the stream that was counted; an empty list is filled with that of this one.
+    `source` is the fingerprint of the stream that was counted; that of new rows is added.
 
     Raises
     ------
     ValueError
-        If the first row is another one, or the stream ends before the rows that were counted.
+        If the counted rows are others, or the stream ends before the rows that were counted.
     """
-    known = [] if source is None else source
-    left, first = n_skipped, True
+    fingerprint = StreamFingerprint([] if source is None else source)
+    start = 0
     for batch in batches:
         sides = [side if hasattr(side, "shape") else to_host(side) for side in batch_sides(batch)]
         if len(sides) != len(names):
-            raise ValueError(f"a batch must hold {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
-        if first and sides[0].shape[0]:
-            _require_same_start(known, _describe_start(sides), n_skipped)
-            first = False
-        if left:
-            n = int(sides[0].shape[0])
-            sides, left = [side[left:] for side in sides], max(0, left - n)
-            if not sides[0].shape[0]:
-                continue
-        yield sides
-    if left:
+            raise ValueError(f"a batch must contain {len(names)} matrices, {' and '.join(names)}, got {len(sides)}")
+        stop = start + int(sides[0].shape[0])
+        if len({int(side.shape[0]) for side in sides}) == 1:
+            fingerprint.check(start, sides)
+        if stop > n_skipped or (stop == start and start >= n_skipped):
+            yield [side[max(0, n_skipped - start) :] for side in sides]
+        start = stop
+    if start < n_skipped:
         raise ValueError(
-            f"batches must hold the {n_skipped:,} rows that the state has counted, got {n_skipped - left:,}: the state "
+            f"batches must contain the {n_skipped:,} rows that the state has counted, got {start:,}: the state "
             "belongs to other data"
-        )
-
-
-def _describe_start(sides: Sequence[Any]) -> list[list[float]]:
-    """Sum and size of the first row of every side, which tell a shuffled or another stream."""
-    rows = [side[:1].toarray() if hasattr(side, "toarray") else to_host(side[:1]) for side in sides]
-    return [[float(row.sum(dtype=np.float64)), float(np.abs(row).sum(dtype=np.float64))] for row in rows]
-
-
-def _require_same_start(known: list[Any], found: list[list[float]], n_skipped: int) -> None:
-    if not known:
-        if not n_skipped:
-            known.extend(found)
-        return
-    # A model that runs again rounds otherwise.
-    same = len(known) == len(found) and all(
-        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(known, found, strict=True)
-    )
-    if not same:
-        raise ValueError(
-            "batches must begin with the row that the state began with, got another: a stream is resumed in the same "
-            "order (shuffle=False), or counted into a new state"
         )
 
 
@@ -106,12 +79,12 @@ def describe_source(sides: Sequence[Any] | None) -> list[list[Any]]:
 
 
 def _describe_side(side: Any) -> list[Any]:
-    found: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
+    description: list[Any] = [list(map(int, side.shape)), str(side.dtype)]
     files = getattr(side, "files", None) or [getattr(side, "filename", None)]
     if all(isinstance(file, str | os.PathLike) and Path(file).exists() for file in files):
         for file in files:
             known = Path(file).stat()
-            found += [str(file), known.st_size, known.st_mtime_ns]
+            description += [str(file), known.st_size, known.st_mtime_ns]
     elif isinstance(side, np.ndarray) and side.size:
-        found.append([float(side[0].sum()), float(side[-1].sum())])
-    return found
+        description.append([float(side[0].sum()), float(side[-1].sum())])
+    return description

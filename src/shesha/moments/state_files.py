@@ -32,7 +32,7 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
     pending = state.join_pending() if state.n_pending else []
     for place, side in enumerate(pending):
         arrays[f"pending {place}"] = _plain(side)
-    told = dict(header) | {
+    description = dict(header) | {
         "format": FORMAT,
         "widths": list(state.widths),
         "pairs": [list(pair) for pair in state.pairs],
@@ -43,7 +43,7 @@ def save(path: str | os.PathLike[str], state: Accumulator, header: Mapping[str, 
         "n_rows": state.n_rows,
         "n_repeated": register.n_repeated,
     }
-    arrays["header"] = np.frombuffer(json.dumps(told).encode(), dtype=np.uint8)
+    arrays["header"] = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
     with replacing(kinds.path(path, "path")) as draft, draft.open("wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
@@ -65,8 +65,8 @@ def load(path: str | os.PathLike[str]) -> tuple[Accumulator, dict[str, Any], Row
                     return _state(arrays, header), header, RowRegister(arrays["rows"], header["n_repeated"])
         except UnreadableFileError as error:
             raise DamagedStateError(
-                f"{place} must hold moments that shesha.Moments.save wrote, got a file that is damaged or of another "
-                "kind: count the rows again"
+                f"{place} must contain moments that shesha.Moments.save wrote, got a file that is damaged or of "
+                "another kind: count the rows again"
             ) from error
     raise DamagedStateError(f"{place} must be in the format {FORMAT!r}, got {header['format']!r:.60}")
 
@@ -77,7 +77,7 @@ def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
     count = header["n_parts"] + bool(header["has_current"])
     parts = [_part(arrays, f"part {place}", widths, pairs) for place in range(count)]
     pending = [tuple(arrays[f"pending {place}"] for place in range(len(widths)))] if header["n_pending"] else []
-    found = Accumulator(
+    accumulator = Accumulator(
         widths,
         pairs,
         parts[: header["n_parts"]],
@@ -86,9 +86,11 @@ def _state(arrays: Any, header: Mapping[str, Any]) -> Accumulator:
         int(header["n_pending"]),
         int(header["part_rows"]),
     )
-    if found.n_rows != header["n_rows"] or any(len(side) != found.n_pending for side in pending[:1] for side in side):
+    if accumulator.n_rows != header["n_rows"] or any(
+        len(side) != accumulator.n_pending for side in pending[:1] for side in side
+    ):
         raise ValueError("rows are missing")
-    return found
+    return accumulator
 
 
 def _part_arrays(name: str, part: Sums) -> dict[str, Array]:

@@ -31,14 +31,14 @@ class SummedBasis(Basis):
     def from_sums(cls, source: SummedSource, *, centred: bool = True) -> SummedBasis:
         """Decompose the products of the features."""
         side = source.side
-        own: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
-        own["n_features"] = side.n_features
+        fields: dict[str, Any] = {"sums": source.sums, "index": source.index, "unit": side.unit}
+        fields["n_features"] = side.n_features
         if not centred:
-            return cls(**own, **_uncentred_directions(source))
+            return cls(**fields, **_directions_without_centring(source))
         values, axes = _decompose(side, source)
         if not len(values):
             raise NotEstimable("all rows are equal")
-        return cls(**own, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
+        return cls(**fields, singular_values=values, loadings=axes.T, axes=axes / values, constant=None)
 
     @property
     def directions(self) -> Matrix:
@@ -70,7 +70,7 @@ class SummedBasis(Basis):
     def overlap(self, other: Basis) -> Matrix:
         """Return the cosines between the directions of the two."""
         assert isinstance(other, SummedBasis)
-        return self.cached_with(other, "overlap", lambda: self._overlap(other))
+        return self.cache_for_pair(other, "overlap", lambda: self._overlap(other))
 
     def _overlap(self, other: SummedBasis) -> Matrix:
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
@@ -105,7 +105,7 @@ def _storage_rounding(squared_norm: float, source: SummedSource, d: int) -> floa
     return float(source.precision * typical * (sqrt(source.n_rows) + sqrt(d)))
 
 
-def _uncentred_directions(source: SummedSource) -> dict[str, Any]:
+def _directions_without_centring(source: SummedSource) -> dict[str, Any]:
     """Directions of the uncentred columns.
 
     Along features that are orthogonal to the mean row the columns are centred; what remains is the direction that the

@@ -147,7 +147,7 @@ class SummedFeatures(Features):
         assert isinstance(other, SummedFeatures)
         block = self.sums.cross_products(self.index, other.index)[:-1, :-1]
         return float(
-            self.cached_with(other, "nuclear norm", lambda: float(np.linalg.svd(block, compute_uv=False).sum()))
+            self.cache_for_pair(other, "nuclear norm", lambda: float(np.linalg.svd(block, compute_uv=False).sum()))
         )
 
 

@@ -15,7 +15,6 @@ from shesha.neuro.session_table import session_table
 from shesha.neuro.spikes import spike_counts
 from shesha.neuro.stochastic_shape import StochasticShape, stochastic_shape
 from shesha.neuro.tracked_neurons import check_tracked, shared_neurons
-from shesha.neuro.trial_halves import trial_halves
 from shesha.neuro.trial_split import trial_split
 from shesha.neuro.whitened_cosine import wuc
 
@@ -44,7 +43,6 @@ __all__ = [
     "stochastic_shape",
     "tertiles",
     "to_rsatoolbox",
-    "trial_halves",
     "trial_split",
     "wuc",
 ]

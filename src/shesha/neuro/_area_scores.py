@@ -14,8 +14,9 @@ from shesha.neuro._order_null import Null, Orders
 from shesha.neuro._trials import Trials
 from shesha.neuro.behaviour import coupling_score
 from shesha.neuro.centroid_drift import drift_score
+from shesha.neuro.equal_trials import EqualTrials, Numbers
 from shesha.neuro.trial_halves import Halves, How
-from shesha.neuro.trial_split import EqualTrials, split_score
+from shesha.neuro.trial_split import split_score
 from shesha.neuro.whitened_cosine import wuc_score
 from shesha.results import AreaScore, TrialScore
 from shesha.support.seeds import spawn
@@ -33,7 +34,7 @@ class AreaOptions:
     normalize: bool
     n_splits: int
     n_blocks: int
-    trials_per_half: int | None
+    trials_per_half: Numbers
     n_neurons: int | None
     n_draws: int
     n_permutations: int
@@ -108,15 +109,16 @@ def _mean(found: list[TrialScore], options: AreaOptions) -> AreaScore:
     known = [one for one in found if one.observed == one.observed]
     if not known:
         return AreaScore(value=float("nan"), reason=found[0].reason)
-    if len(found) > 1 and known[0].null:
-        values = np.array([[one.observed, *one.null] for one in known]).mean(axis=0)
-        orders = replace(options.orders(known[0].n_trials, "permute"), exchanged=known[0].exchanged)
-        trials = Trials(np.zeros((known[0].n_trials, 1)), np.zeros(known[0].n_trials, dtype=np.intp), ("",))
-        one = orders.summarise(known[0].name, values, trials, closer=known[0].closer, best=None)
-        return _plain(one)
-    return replace(_plain(known[0]), value=float(np.mean([one.observed for one in known])))
+    first = known[0]
+    if len(found) == 1 or not first.null:
+        return replace(_plain(first), value=float(np.mean([one.observed for one in known])))
+    values = np.array([[one.observed, *one.null] for one in known]).mean(axis=0)
+    orders = replace(options.orders(first.n_trials, "permute"), exchanged=first.exchanged)
+    trials = Trials(np.zeros((first.n_trials, 1)), np.zeros(first.n_trials, dtype=np.intp), ("",))
+    one = orders.summarise(first.name, values, trials, closer=first.closer, best=None)
+    return _plain(replace(one, n_unused=first.n_unused, dropped=first.dropped))
 
 
 def _plain(one: TrialScore) -> AreaScore:
-    fields = ("null_mean", "null_sd", "threshold", "score", "p_value")
+    fields = ("null_mean", "null_sd", "threshold", "score", "p_value", "n_unused", "dropped")
     return AreaScore(value=one.observed, reason=one.reason, **{name: getattr(one, name) for name in fields})

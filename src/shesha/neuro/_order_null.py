@@ -71,7 +71,7 @@ class Orders:
         closer: str = "higher",
         best: float | None = 1.0,
         reason: str = "",
-        **told: Any,
+        **fields: Any,
     ) -> TrialScore:
         """Compare the observed value with its null; NaN, with a warning, if there is no value."""
         observed, null = float(values[0]), np.asarray(values[1:], dtype=np.float64)
@@ -89,7 +89,7 @@ class Orders:
             null=tuple(null.tolist()),
             seed=self.seed,
             reason=reason if np.isnan(observed) else "",
-            **told,
+            **fields,
         )
         if np.isnan(observed) or not len(null):
             return score
@@ -98,14 +98,14 @@ class Orders:
 
 def _summary(observed: float, null: Vector, closer: str, alpha: float, best: float | None) -> Mapping[str, Any]:
     if closer != "either":
-        found = summarise(observed, null, closer, alpha, best)
-        return {name: getattr(found, name) for name in found.to_dict()}
+        summary = summarise(observed, null, closer, alpha, best)
+        return {name: getattr(summary, name) for name in summary.to_dict()}
     # Two-sided: how far from the middle of the null, in either direction.
     middle = float(np.nanmean(null)) if not np.isnan(null).all() else 0.0
-    found = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
+    summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
     z = (observed - middle) / spread if len(null) and not is_constant(null) else float("nan")
-    told = {name: getattr(found, name) for name in found.to_dict()}
+    told = {name: getattr(summary, name) for name in summary.to_dict()}
     return {**told, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
 
 

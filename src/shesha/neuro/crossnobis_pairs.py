@@ -183,13 +183,13 @@ def _p_value(
 
 
 def _exchanges(
-    codes: Labels, runs: Labels | None, own: Index, n_permutations: int, rng: np.random.Generator
+    codes: Labels, runs: Labels | None, own_trials: Index, n_permutations: int, rng: np.random.Generator
 ) -> Iterator[Labels]:
     """Yield labels with some trials exchanged within runs."""
-    parts = np.zeros(len(own), dtype=np.intp) if runs is None else runs[own]
+    parts = np.zeros(len(own_trials), dtype=np.intp) if runs is None else runs[own_trials]
     order = np.argsort(parts, kind="stable")
     for _ in range(n_permutations):
-        moved = np.lexsort((rng.random(len(own)), parts))
+        moved = np.lexsort((rng.random(len(own_trials)), parts))
         labels = codes.copy()
-        labels[own[order]] = codes[own[moved]]
+        labels[own_trials[order]] = codes[own_trials[moved]]
         yield labels

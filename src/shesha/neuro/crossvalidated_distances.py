@@ -41,19 +41,19 @@ class Crossed:
     def build(cls, trials: Trials, runs: Labels | None, noise: Any) -> Crossed:
         """Check the noise, and reduce columns if trials are few and channels do not matter."""
         n = trials.n_neurons
-        found = check_noise(noise, n)
+        covariance = check_noise(noise, n)
         # Distances in units of an estimated noise have no unit; others would overflow.
         unit = huge_unit(trials.rates)
-        if unit != 1.0 and (found is None or isinstance(found, np.ndarray)):
+        if unit != 1.0 and (covariance is None or isinstance(covariance, np.ndarray)):
             raise ValueError(
-                "X must hold numbers whose squares are finite where noise is not estimated: divide it by a constant, "
-                f"got entries up to {np.abs(trials.rates).max():.0e}"
+                "X must contain numbers whose squares are finite where noise is not estimated: divide it by a "
+                f"constant, got entries up to {np.abs(trials.rates).max():.0e}"
             )
         rates = trials.rates / unit
         # What all trials share changes no distance, but its products would have more digits than these.
         rates = rates - rates.mean(axis=0)
-        turned = not isinstance(found, np.ndarray) and found != "diagonal" and n > trials.n_trials
-        return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, found)
+        turned = not isinstance(covariance, np.ndarray) and covariance != "diagonal" and n > trials.n_trials
+        return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, covariance)
 
     def distances(self, codes: Labels) -> Matrix:
         """Squared distances per channel."""
@@ -147,18 +147,20 @@ def crossnobis(
     """
     trials = Trials.build(X, conditions, min_trials=1)
     with single_threaded_blas():
-        found = Crossed.build(trials, run_codes(X, trials, runs), noise).distances(trials.codes)
-    missing = np.flatnonzero(np.isnan(found).any(axis=1))
+        distances = Crossed.build(trials, run_codes(X, trials, runs), noise).distances(trials.codes)
+    missing = np.flatnonzero(np.isnan(distances).any(axis=1))
     if len(missing):
-        n_pairs = int(np.isnan(found[np.triu_indices(len(found), k=1)]).sum())
+        n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
         parts = "trials" if runs is None else "runs"
         check.not_estimable(
             f"{n_pairs} distances are NaN, because fewer than two {parts} hold both conditions; use fewer, larger "
             f"runs, or leave out {check.join_items(trials.names[k] for k in missing)}"
         )
     if trials.source is None:
-        return found
-    return make_data_array(found, {"condition": trials.names, "other condition": trials.names}, "crossnobis", "neuro")
+        return distances
+    return make_data_array(
+        distances, {"condition": trials.names, "other condition": trials.names}, "crossnobis", "neuro"
+    )
 
 
 def discriminability(

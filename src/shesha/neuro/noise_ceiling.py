@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, get_args
 
@@ -12,10 +13,12 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.standardisation import centred_units
-from shesha.kernels.trial_geometry import centre_and_scale, centred_ranks, condition_distances, half_sums
+from shesha.kernels.trial_geometry import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
 from shesha.neuro._trials import Conditions, Trials, condition_codes
+from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling
-from shesha.support.types import Matrix, Vector
+from shesha.support.plurals import agree, count
+from shesha.support.types import Index, Matrix, Seed, Vector
 
 Method = Literal["spearman", "pearson", "cosine"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -30,6 +33,9 @@ def noise_ceiling(
     method: Method = "spearman",
     metric: Metric = "cosine",
     normalize: bool = True,
+    trials_per_run: Numbers = "all",
+    n_draws: int = 20,
+    seed: Seed = 0,
 ) -> NoiseCeiling:
     """Noise ceiling: the range of scores of a perfect model of the distances, and their reliability.
 
@@ -50,12 +56,20 @@ def noise_ceiling(
         How distances are compared; means are of their ranks, of standardised distances, of those of unit length.
     metric, normalize
         As for `trial_split`: how the distances of trials are found.
+    trials_per_run : 'all', 'equal' or int
+        Trials of each condition in each run, as `trials_per_half` of `trial_split`. The ceiling of all trials is that
+        of distances of all trials. Rare conditions are far from all others in every run, so unequal numbers raise it,
+        without any code; a note then tells the reliability with equal numbers, which is free of that.
+    n_draws : int
+        Random choices of these trials, over which results are averaged.
+    seed : int, Generator or None
 
     Returns
     -------
     NoiseCeiling
-        `lower`, `upper`, and `reliability`, the mean similarity of two repeats. Without a reliability above 0 there is
-        no ceiling: NaN, with a reason and a warning.
+        `lower`, `upper`, and `reliability`, the mean similarity of two repeats: for odd and even trials the value of
+        `trial_split`, if its `trials_per_half` is the same. Without a reliability above 0 there is no ceiling: NaN,
+        with a reason and a warning.
 
     Raises
     ------
@@ -71,38 +85,49 @@ def noise_ceiling(
     (0.61, 0.74, 0.46)
     """
     check.choice(method, METHODS, "method")
+    scaled = _SCALED[method]
+    notes: tuple[str, ...] = ()
     if conditions is None:
         if runs is not None:
             raise ValueError("runs must come with conditions, got runs alone")
-        repeats, n_conditions = _rdms_as_matrix(rdms_or_trials)
+        rdms, n_conditions = _rdms_as_matrix(rdms_or_trials)
+        draws = rdms[None]
     else:
-        repeats, n_conditions = _rdms_from_trials(rdms_or_trials, conditions, runs, metric, normalize)
-    known = repeats[:, np.isfinite(repeats).all(axis=0)]
-    told: Mapping[str, Any] = {
-        "measure": f"RDM {method}",
-        "closer": "higher",
-        "n_repeats": len(repeats),
-        "n_rows": n_conditions,
-    }
-    if known.shape[1] < _FEWEST_PAIRS:
+        check.choice(metric, METRICS, "metric")
+        check.boolean(normalize, "normalize")
+        recorded = _Runs.build(rdms_or_trials, conditions, runs, check.count(n_draws, "n_draws"), seed)
+        draws, use = recorded.rdms(check_numbers(trials_per_run, "trials_per_run"), metric, normalize)
+        n_conditions, notes = recorded.trials.n_conditions - len(use.dropped), (*recorded.trials.notes, *use.notes)
+        if trials_per_run == "all" and use.notes:
+            _, _, reliability = _ceilings(recorded.rdms("equal", metric, normalize)[0], scaled)
+            notes = (*notes, f"with equal numbers of trials the reliability is {float(reliability.mean()):.3g}")
+    fields = {"measure": f"RDM {method}", "n_repeats": draws.shape[1], "n_rows": n_conditions, "notes": notes}
+    return _summarise(draws, scaled, fields)
+
+
+def _summarise(draws: Cube, scaled: Callable[[Matrix], Matrix], fields: Mapping[str, Any]) -> NoiseCeiling:
+    """Average ceilings over draws; without agreement there is none."""
+    left_out, included, reliabilities = _ceilings(draws, scaled)
+    reason, reliability = "", float(reliabilities.mean())
+    if np.isnan(reliability):
+        n_known = int(np.isfinite(draws).all(axis=(0, 1)).sum())
         reason = (
-            f"only {known.shape[1]} pairs of conditions are known in all repeats, and at least {_FEWEST_PAIRS} "
-            "are needed"
+            f"only {count(n_known, 'pair')} of conditions {agree(n_known, 'is', 'are')} known in all repeats, and at "
+            f"least {_FEWEST_PAIRS} are needed"
         )
-        nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=reason, **told)
-    left_out, included, reliability = _ceiling(known, _SCALED[method])
-    if not reliability > 0:
+    elif not reliability > 0:
         reason = f"repeats do not agree (reliability {reliability:.3g}), so there is no ceiling"
+    if reason:
         nan = check.not_estimable(f"noise ceiling: {reason}")
-        return NoiseCeiling(lower=nan, upper=nan, reliability=reliability, reason=reason, **told)
+        return NoiseCeiling(lower=nan, upper=nan, closer="higher", reliability=reliability, reason=reason, **fields)
     return NoiseCeiling(
-        lower=float(np.mean(left_out)),
-        upper=float(np.mean(included)),
+        lower=float(left_out.mean()),
+        upper=float(included.mean()),
+        closer="higher",
         reliability=reliability,
-        left_out=left_out,
-        included=included,
-        **told,
+        left_out=tuple(left_out.mean(axis=0).tolist()),
+        included=tuple(included.mean(axis=0).tolist()),
+        **fields,
     )
 
 
@@ -124,14 +149,23 @@ _SCALED: Mapping[Method, Callable[[Matrix], Matrix]] = {
 """Distances, normalised so that inner products compare them."""
 
 
-def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+def _ceilings(draws: Cube, scaled: Callable[[Matrix], Matrix]) -> tuple[Matrix, Matrix, Vector]:
+    """Similarity of each repeat to the others and to all, and the mean of two repeats, for each draw."""
+    known = draws[:, :, np.isfinite(draws).all(axis=(0, 1))]
+    if known.shape[2] < _FEWEST_PAIRS:
+        unknown = np.full(draws.shape[:2], np.nan)
+        return unknown, unknown, unknown[:, 0]
+    left_out, included, reliabilities = zip(*(_ceiling(one, scaled) for one in known), strict=True)
+    return np.array(left_out), np.array(included), np.array(reliabilities)
+
+
+def _ceiling(repeats: Matrix, scaled: Callable[[Matrix], Matrix]) -> tuple[Vector, Vector, float]:
     vectors = scaled(repeats)
     total: Vector = vectors.sum(axis=0)
     whole = scaled(total[None])[0]
     others = scaled(total - vectors)
     pairs = [float(a @ b) for a, b in combinations(vectors, 2)]
-    left_out = tuple(float(own @ rest) for own, rest in zip(vectors, others, strict=True))
-    return left_out, tuple(float(own @ whole) for own in vectors), float(np.mean(pairs))
+    return np.einsum("ij,ij->i", vectors, others), vectors @ whole, float(np.mean(pairs))
 
 
 def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
@@ -145,7 +179,7 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
             f"got {array.dtype} of shape {array.shape}; for trials, pass conditions"
         )
     if len(array) < 2:
-        raise ValueError(f"rdms must hold at least 2 repeats, got {len(array)}")
+        raise ValueError(f"rdms must contain at least 2 repeats, got {len(array)}")
     if np.isinf(array).any():
         raise ValueError("rdms must be finite, or NaN for missing distances, got infinity")
     found = check.real(array, "rdms")
@@ -153,24 +187,40 @@ def _rdms_as_matrix(rdms: ArrayLike) -> tuple[Matrix, int]:
         return found[:, *np.triu_indices(found.shape[1], k=1)], int(found.shape[1])
     n = round((1 + np.sqrt(1 + 8 * found.shape[1])) / 2)
     if n * (n - 1) // 2 != found.shape[1]:
-        raise ValueError(f"rdms must hold the distances of all pairs of conditions, got {found.shape[1]} of them")
+        raise ValueError(f"rdms must contain the distances of all pairs of conditions, got {found.shape[1]} of them")
     return found, n
 
 
-def _rdms_from_trials(
-    X: Any, conditions: Conditions, runs: Conditions | None, metric: Metric, normalize: bool
-) -> tuple[Matrix, int]:
-    check.choice(metric, METRICS, "metric")
-    check.boolean(normalize, "normalize")
-    trials = Trials.build(X, conditions)
-    if runs is None:
-        part = np.arange(trials.n_trials) % 2
-    else:
-        part = condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]
-    n_parts = int(part.max()) + 1
-    if n_parts < 2:
-        raise ValueError("runs must be at least 2, got 1")
-    rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
-    told = np.column_stack([rows, np.ones(len(rows))])
-    sums, _ = half_sums(told, trials.codes, trials.n_conditions, part, np.eye(n_parts, dtype=bool))
-    return condition_distances(sums[:, :, :-1], sums[:, :, -1], metric), trials.n_conditions
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Trials, and the run of each; without runs, odd and even trials are two."""
+
+    trials: Trials
+    run: Index
+    n_draws: int
+    fewest: int
+    seed: Seed
+
+    @classmethod
+    def build(cls, X: Any, conditions: Conditions, runs: Conditions | None, n_draws: int, seed: Seed) -> _Runs:
+        trials = Trials.build(X, conditions)
+        if runs is None:
+            return cls(trials, np.arange(trials.n_trials) % 2, n_draws, FEWEST_IN_HALF, seed)
+        run = condition_codes(X if trials.source is None else trials.source, runs, trials.n_trials)[0]
+        if run.max() < 1:
+            raise ValueError("runs must be at least 2, got 1")
+        return cls(trials, run, n_draws, 1, seed)
+
+    def rdms(self, numbers: Numbers, metric: Metric, normalize: bool) -> tuple[Cube, Use]:
+        """Distances of each run, of shape (n_draws, n_runs, n_pairs), and what is used of the trials."""
+        trials = self.trials
+        rows = centre_and_scale(trials.rates, unit=normalize, centred=metric == "correlation")
+        fields = np.column_stack([rows, np.ones(len(rows))])
+        equal = EqualTrials.draw(numbers, self.run[None], self.n_draws, self.seed, self.fewest)
+        if equal is None:
+            each = np.eye(self.run.max() + 1, dtype=bool)
+            sums = half_sums(fields, trials.codes, trials.n_conditions, self.run, each)[0][None]
+        else:
+            sums = equal.sums(fields, trials.codes, trials.n_conditions)
+        found = np.array([condition_distances(one[:, :, :-1], one[:, :, -1], metric) for one in sums])
+        return found, unused_trials(equal, trials, "run")

@@ -14,6 +14,7 @@ from shesha.kernels.threads import single_threaded_blas
 from shesha.kernels.trial_geometry import centred_ranks
 from shesha.neuro._order_null import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS, SplitScore
 from shesha.nulls import summarise
@@ -36,6 +37,7 @@ def over_time(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
+    trials_per_half: Numbers = "equal",
     min_trials: int = 2,
     n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
@@ -55,8 +57,10 @@ def over_time(
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
     times : array of shape (n_times,), optional
         The times in your units; default: those of a DataArray, or their numbers.
-    how, metric, normalize, n_splits, n_blocks, min_trials, n_permutations, null, blocks, block_length, alpha, seed
+    how, metric, normalize, n_splits, n_blocks, trials_per_half, min_trials
         As for `trial_split`. Pairs of conditions without a distance at some time count as average there.
+    n_permutations, null, blocks, block_length, alpha, seed
+        As for `trial_split`.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def over_time(
         trials.n_trials, n_permutations, null, blocks=blocks, of=X, block_length=block_length, alpha=alpha, seed=seed
     )
     named = _times(times, trials)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "times": named,
         "n_trials": trials.n_trials,
         "n_neurons": trials.n_neurons,
@@ -94,19 +98,30 @@ def over_time(
         "exchanged": orders.exchanged,
         "seed": orders.seed,
         "notes": trials.notes,
-        "options": {"how": how, "metric": metric, "normalize": bool(normalize), "null": null},
+        "options": {
+            "how": how,
+            "metric": metric,
+            "normalize": bool(normalize),
+            "null": null,
+            "trials_per_half": trials_per_half,
+        },
     }
+    equal = EqualTrials.build(trials_per_half, halves, n_splits, seed)
     if trials.n_conditions < FEWEST_CONDITIONS:
-        found = np.full((1, len(named), len(named)), np.nan)
-        return _result(found, "fewer than three conditions have enough trials", told)
+        correlations = np.full((1, len(named), len(named)), np.nan)
+        return _result(correlations, "fewer than three conditions have enough trials", fields)
+    use = unused_trials(equal, trials, "half")
+    fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
-        SplitScore.build(trials.values[:, :, at], trials.n_conditions, halves, metric, normalize)
+        SplitScore.build(trials.values[:, :, at], trials.n_conditions, halves, metric, normalize, equal)
         for at in range(len(named))
     ]
     with single_threaded_blas():
-        found = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
+        correlations = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
     return _result(
-        found, "no two times have three pairs of conditions with responses and unequal distances in both halves", told
+        correlations,
+        "no two times have three pairs of conditions with responses and unequal distances in both halves",
+        fields,
     )
 
 
@@ -139,20 +154,20 @@ def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     return found
 
 
-def _result(tables: Matrix, reason: str, told: dict[str, Any]) -> OverTime:
+def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
     observed = tables[0]
     largest = _largest(tables)
     if np.isnan(largest[0]):
         check.not_estimable(f"over time: {reason}")
-    told["reason"] = reason if np.isnan(largest[0]) else ""
+    fields["reason"] = reason if np.isnan(largest[0]) else ""
     null = largest[1:]
     chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
     p_values = np.full(observed.shape, np.nan)
     beside: dict[str, Any] = {}
     if len(null) and not np.isnan(largest[0]):
         for i, j in np.argwhere(~np.isnan(observed)):
-            p_values[i, j] = summarise(float(observed[i, j]), null, "higher", told["alpha"], 1.0).p_value
-        summary = summarise(float(largest[0]), null, "higher", told["alpha"], 1.0)
+            p_values[i, j] = summarise(float(observed[i, j]), null, "higher", fields["alpha"], 1.0).p_value
+        summary = summarise(float(largest[0]), null, "higher", fields["alpha"], 1.0)
         beside = {name: getattr(summary, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")}
     values, means, corrected = (tuple(map(tuple, one.tolist())) for one in (observed, chance, p_values))
     return OverTime(
@@ -162,7 +177,7 @@ def _result(tables: Matrix, reason: str, told: dict[str, Any]) -> OverTime:
         observed=float(largest[0]),
         n_permutations=len(null),
         null=tuple(null.tolist()),
-        **told,
+        **fields,
         **beside,
     )
 

@@ -35,17 +35,17 @@ def to_rsatoolbox(X: Any, conditions: Conditions, runs: Conditions | None = None
         # No extra brings it: its dependencies are many, and only this function needs them.
         raise ImportError("to_rsatoolbox needs rsatoolbox: pip install rsatoolbox") from error
     trials = Trials.build(X, conditions, min_trials=1)
-    told = {"condition": np.array(trials.names)[trials.codes]}
+    descriptors = {"condition": np.array(trials.names)[trials.codes]}
     if runs is not None:
         source = X if trials.source is None else trials.source
         codes, names = condition_codes(source, runs, trials.n_trials)
-        told["run"] = np.array(names)[codes]
+        descriptors["run"] = np.array(names)[codes]
     if trials.values.ndim == 2:
-        return data.Dataset(trials.values, obs_descriptors=told)
+        return data.Dataset(trials.values, obs_descriptors=descriptors)
     times = np.arange(trials.values.shape[2])
     if trials.source is not None and trials.source.dims[2] in trials.source.coords:
         times = trials.source.coords[trials.source.dims[2]].values
-    return data.TemporalDataset(trials.values, obs_descriptors=told, time_descriptors={"time": times})
+    return data.TemporalDataset(trials.values, obs_descriptors=descriptors, time_descriptors={"time": times})
 
 
 def from_rsatoolbox(given: Any, conditions: str = "condition", runs: str | None = None) -> tuple[Array, ...]:

@@ -20,6 +20,7 @@ from shesha.nulls import summarise
 from shesha.results import SessionDrift, SessionPair, SessionPart
 from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator, number
 from shesha.support.types import Index, Matrix, Seed, Vector
 
@@ -129,14 +130,14 @@ def session_drift(
     named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
-    found = [_Session.build(str(name), *_pair(one, name)) for name, one in named.items()]
-    table = _table(tracked, found)
+    built = [_Session.build(str(name), *_pair(one, name)) for name, one in named.items()]
+    table = _table(tracked, built)
     rng = generator(seed)
     pairs = tuple(
-        _compare_sessions(found[i], found[j], table[:, [i, j]], n_permutations, alpha, rng)
-        for i, j in combinations(range(len(found)), 2)
+        _compare_sessions(built[i], built[j], table[:, [i, j]], n_permutations, alpha, rng)
+        for i, j in combinations(range(len(built)), 2)
     )
-    return SessionDrift(tuple(one.name for one in found), pairs, n_permutations, number(seed))
+    return SessionDrift(tuple(one.name for one in built), pairs, n_permutations, number(seed))
 
 
 def _pair(given: Any, name: object) -> tuple[Any, Any]:
@@ -162,16 +163,16 @@ def _compare_sessions(
 ) -> SessionPair:
     shared = table[(table != MISSING).all(axis=1)]
     names = [name for name in a.names if name in b.names]
-    told = (a.name, b.name, len(shared), len(names))
+    fields = (a.name, b.name, len(shared), len(names))
     if len(shared) < _FEWEST or len(names) < _FEWEST:
-        kind = "neurons" if len(shared) < _FEWEST else "conditions"
-        reason = f"only {min(len(shared), len(names))} {kind} are shared, and at least {_FEWEST} are needed"
+        n, kind = (len(shared), "neuron") if len(shared) < _FEWEST else (len(names), "condition")
+        reason = f"only {count(n, kind)} {agree(n, 'is', 'are')} shared, and at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
-        return SessionPair(*told, reason=reason)
+        return SessionPair(*fields, reason=reason)
     at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
-    own, other = a.take_shared(at[0], shared[:, 0]), b.take_shared(at[1], shared[:, 1])
+    first, other = a.take_shared(at[0], shared[:, 0]), b.take_shared(at[1], shared[:, 1])
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
-    distances = _distances(own), _distances(other)
+    distances = _distances(first), _distances(other)
     for _ in range(n_permutations):
         strangers = (rng.choice(one.n_neurons, len(shared), replace=False) for one in (a, b))
         c, d = (one.take_shared(rows, cells) for one, rows, cells in zip((a, b), at, strangers, strict=True))
@@ -180,10 +181,16 @@ def _compare_sessions(
         turned = _relabel(distances[1], rng.permutation(len(names)))
         nulls["geometry"].append(float(_agreements(distances[0], turned).mean()))
     parts = tuple(
-        _part(name, float(score(own, other).mean()), _split_half_score(score, own, other), np.array(nulls[name]), alpha)
+        _part(
+            name,
+            float(score(first, other).mean()),
+            _split_half_score(score, first, other),
+            np.array(nulls[name]),
+            alpha,
+        )
         for name, score in PARTS.items()
     )
-    return SessionPair(*told, parts)
+    return SessionPair(*fields, parts)
 
 
 def _split_half_score(score: Score, a: Cube, b: Cube) -> float:

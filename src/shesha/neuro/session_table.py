@@ -13,6 +13,7 @@ from shesha.neuro._area_scores import ALL, AreaOptions, score_area
 from shesha.neuro._order_null import NULLS, Null
 from shesha.neuro.brain_regions import brain_division, brain_region
 from shesha.neuro.clustered_intervals import mean_interval
+from shesha.neuro.equal_trials import Numbers, check_numbers
 from shesha.neuro.recording import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable
@@ -37,7 +38,7 @@ def session_table(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
-    trials_per_half: int | None = None,
+    trials_per_half: Numbers = "equal",
     n_neurons: int | None = None,
     n_draws: int = 10,
     min_neurons: int = 10,
@@ -111,14 +112,16 @@ def session_table(
     >>> days = {f"day {k}": recorded("mouse") for k in range(3)}
     >>> found = session_table(days, scores=["trial_split"], n_permutations=39)
     >>> print(found)
-    Trial split is highest in VISp (0.770 [0.48, 1.06], chance 0.047); 3 of 6 areas
+    Trial split is highest in VISp (0.724 [0.48, 0.96], chance 0.051); 3 of 6 areas
     in sessions are beyond chance, uncorrected.
     <BLANKLINE>
-    6 areas in sessions (3 sessions, 1 animals) by area; 95% intervals of the mean
+    6 areas in sessions (3 sessions, 1 animal) by area; 95% intervals of the mean
       over sessions
-          areas  trial split            chance  beyond
-    VISp      3  0.770 [0.48, 1.06]      0.047     3/3
-    CA1       3  -0.382 [-0.67, -0.09]  -0.101     0/3
+          areas  trial split           chance  beyond
+    VISp      3  0.724 [0.48, 0.96]     0.051     3/3
+    CA1       3  -0.208 [-0.48, 0.06]  -0.031     0/3
+    trial split: every condition has as many trials in each half, which leaves 30 to
+      50 % of the trials unused
     """
     options = _options(locals())
     listed = sessions if isinstance(sessions, Mapping) else kinds.sequence(sessions, "sessions", "Session")
@@ -138,7 +141,7 @@ def session_table(
     lines = tuple(
         _line(session, area, grouped(area), options) for session, area in track(work, len(work), "areas of sessions")
     )
-    told = {
+    settings = {
         "how": how,
         "n_neurons": n_neurons,
         "trials_per_half": trials_per_half,
@@ -154,7 +157,7 @@ def session_table(
         interval=interval,
         confidence=confidence,
         scores=options.scores,
-        options={**told, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
+        options={**settings, "n_permutations": n_permutations, "metric": metric, "normalize": normalize},
     )
 
 
@@ -171,7 +174,7 @@ def _options(given: Mapping[str, Any]) -> AreaOptions:
         check.count(given[name], name)
     check.count(given["n_permutations"], "n_permutations", minimum=0)
     check.optional_count(given["n_neurons"], "n_neurons", minimum=2)
-    check.optional_count(given["trials_per_half"], "trials_per_half")
+    check_numbers(given["trials_per_half"], "trials_per_half")
     same = (
         "how",
         "metric",
@@ -233,19 +236,19 @@ def _line(session: Checked, area: str, group: str, options: AreaOptions) -> Area
 
 
 def _groups(lines: Sequence[AreaLine], interval: str, confidence: float, alpha: float) -> tuple[Group, ...]:
-    found = []
+    groups = []
     for name in dict.fromkeys(line.group for line in lines):
         own = [line for line in lines if line.group == name]
         means = {score: _mean(own, score, interval, confidence, alpha) for score in own[0].scores}
         n_sessions, n_animals = (len({getattr(line, kind) for line in own}) for kind in INTERVALS)
         neurons = float(np.median([line.n_neurons for line in own]))
-        found.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
+        groups.append(Group(name, len(own), n_sessions, n_animals, neurons, means))
 
     def place(group: Group) -> tuple[bool, float]:
         mean = next(iter(group.means.values())).mean
         return bool(np.isnan(mean)), -mean
 
-    return tuple(sorted(found, key=place))
+    return tuple(sorted(groups, key=place))
 
 
 def _mean(lines: Sequence[AreaLine], score: str, interval: str, confidence: float, alpha: float) -> GroupMean:

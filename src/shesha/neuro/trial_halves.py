@@ -55,43 +55,6 @@ class Halves:
         return cls(how, np.arange(n_trials) * n_blocks // n_trials, first, text)
 
 
-def trial_halves(
-    n_trials: int, how: How = "odd-even", *, n_splits: int = 20, n_blocks: int = 8, seed: Seed = 0
-) -> list[tuple[Index, Index]]:
-    """Divide trials into two halves.
-
-    Parameters
-    ----------
-    n_trials : int
-        At least 4, in the order in which they were recorded.
-    how : {'odd-even', 'random', 'blocks'}
-        Every other trial: neighbours are in different halves, so that whatever changes slowly is the same in both. Or
-        random halves, which share slow changes as well. Or consecutive blocks, half of them in either half: with
-        `n_blocks=2` the first and the second half of the session, which share no slow change at all.
-    n_splits : int
-        Random halves; of blocks, all ways to choose them where these are no more.
-    n_blocks : int
-        Blocks of as many trials each as can be, for 'blocks'.
-    seed : int, Generator or None
-
-    Returns
-    -------
-    list of pairs of arrays
-        Numbers of the trials of the first and of the second half, for each split.
-
-    Examples
-    --------
-    >>> [half.tolist() for half in trial_halves(6)[0]]
-    [[0, 2, 4], [1, 3, 5]]
-    >>> [half.tolist() for half in trial_halves(6, "blocks", n_blocks=2)[0]]
-    [[0, 1, 2], [3, 4, 5]]
-    >>> len(trial_halves(100, "blocks", n_splits=50))
-    35
-    """
-    masks = Halves.build(n_trials, how, n_splits, n_blocks, seed).masks
-    return [(np.flatnonzero(mask), np.flatnonzero(~mask)) for mask in masks]
-
-
 def _random_halves(n_trials: int, n_splits: int, rng: np.random.Generator) -> Mask:
     first = np.zeros((n_splits, n_trials), dtype=bool)
     for line in first:

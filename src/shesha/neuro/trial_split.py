@@ -15,39 +15,19 @@ from shesha.kernels.trial_geometry import (
     centre_and_scale,
     compress_columns,
     condition_distances,
-    equal_half_sums,
     half_sums,
 )
 from shesha.neuro._order_null import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
+from shesha.neuro.equal_trials import EqualTrials, Numbers, Use, unused_trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.results import TrialScore
 from shesha.support.defaults import N_PERMUTATIONS
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import spawn
-from shesha.support.types import Labels, Mask, Matrix, Seed
+from shesha.support.types import Labels, Matrix, Seed
 
 FEWEST_CONDITIONS = 3
-_UNEQUAL = 2.5
-"""Ratio of the largest to the smallest number of trials above which a note is added."""
-
-
-@dataclass(frozen=True, eq=False)
-class EqualTrials:
-    """Random choices of equal numbers of trials of each condition in either half."""
-
-    size: int
-    masks: Mask
-    """Trials of the first half, of shape (n_draws, n_trials)."""
-    keys: Matrix
-    """Random keys; trials with the smallest keys are taken."""
-
-    @classmethod
-    def build(cls, size: int | None, halves: Halves, n_splits: int, seed: Seed) -> EqualTrials | None:
-        """Draw from each split, several times if there are few splits; None for all trials."""
-        if check.optional_count(size, "trials_per_half") is None:
-            return None
-        masks = np.repeat(halves.masks, -(-n_splits // len(halves.first)), axis=0)
-        return cls(int(size or 0), masks, spawn(seed, 3).random(masks.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +60,8 @@ class SplitScore:
         if self.equal is None:
             sums = half_sums(self.rows, codes, self.n_conditions, self.halves.unit, self.halves.first)
         else:
-            own = self.equal
-            sums = equal_half_sums(self.rows, codes, self.n_conditions, own.masks, own.keys, own.size)
+            one, other = self.equal.sums(self.rows, codes, self.n_conditions).transpose(1, 0, 2, 3)
+            sums = one, other
         first, second = (condition_distances(one[:, :, :-1], one[:, :, -1], self.metric) for one in sums)
         return first, second
 
@@ -101,7 +81,7 @@ def trial_split(
     normalize: bool = True,
     n_splits: int = 20,
     n_blocks: int = 8,
-    trials_per_half: int | None = None,
+    trials_per_half: Numbers = "equal",
     min_trials: int = 2,
     n_permutations: int = N_PERMUTATIONS,
     null: Null = "shift",
@@ -113,11 +93,12 @@ def trial_split(
     """Stability of a recording: agreement of halves of the trials on the distances between conditions.
 
     Mean responses of each condition are taken in either half, and the distances between them are rank-correlated
-    between halves; several splits are averaged. The score measures the reliability of the distances, which rises with
-    the number of trials, neurons and spikes, so compare areas with equal numbers only. Halves of every other trial also
-    share slow changes. If a condition repeats in consecutive trials, these changes add to the distances between
-    conditions. The null shifts the conditions along the session, in their order, by a random number of trials, and so
-    preserves slow changes and repeats.
+    between halves; several splits are averaged. By default every condition contributes the same number of trials to
+    each half, because unequal numbers alone make distances agree. The score measures the reliability of the distances,
+    which rises with the number of trials, neurons and spikes, so compare areas with equal numbers only. Halves of every
+    other trial also share slow changes. If a condition repeats in consecutive trials, these changes add to the
+    distances between conditions. The null shifts the conditions along the session, in their order, by a random number
+    of trials, and so preserves slow changes and repeats.
 
     Parameters
     ----------
@@ -125,16 +106,24 @@ def trial_split(
         Spike counts, rates, or any responses, trials in the order in which they were recorded; averaged over time.
     conditions : array of shape (n_trials,) or (n_trials, n_columns), or names of coordinates of a DataArray
         The condition of each trial; several columns together are one condition.
-    how, n_splits, n_blocks
-        As for `trial_halves`.
+    how : {'odd-even', 'random', 'blocks'}
+        Every other trial: neighbours are in different halves, so that slow changes are the same in both. Or random
+        halves, which share slow changes as well. Or consecutive blocks, half of them in either half: with `n_blocks=2`
+        the first and the second half of the session, which share no slow change.
+    n_splits : int
+        Random halves; of blocks, all ways to choose them where these are no more.
+    n_blocks : int
+        Blocks of as many trials each as can be, for 'blocks'.
     metric : {'cosine', 'correlation', 'euclidean'}
         Distance between mean responses.
     normalize : bool
         Give the response of each trial unit length first, so that the overall rate of a trial does not matter.
-    trials_per_half : int, optional
-        Use this many trials of each condition in each half, drawn `n_splits` times; conditions with fewer are left out.
+    trials_per_half : 'equal', 'all' or int
+        Trials of each condition in each half. 'equal': as many as the rarest condition has, of those with two in each
+        half; they are drawn `n_splits` times. A number: this many; conditions with fewer are left out. 'all': all
+        trials; unequal numbers then raise the value and its chance level, and can hide a code.
     min_trials : int
-        Conditions with fewer trials are left out and reported.
+        Conditions with fewer trials are left out and reported. Leaving rare ones out leaves more trials to the others.
     n_permutations : int
         Orders of the conditions for the null; 0 for none.
     null : {'shift', 'permute', 'stretches'}
@@ -151,8 +140,9 @@ def trial_split(
     Returns
     -------
     TrialScore
-        In [-1, 1]; `further` has the reliability of all trials (Spearman-Brown) where it is positive. NaN, with a
-        reason and a warning, where fewer than three conditions have trials in both halves.
+        In [-1, 1]; `n_unused` and `dropped` tell the trials and conditions that equal numbers cost. For all trials,
+        `further` has the reliability of both halves together (Spearman-Brown) where it is positive. NaN, with a
+        reason and a warning, where fewer than three conditions have enough trials in both halves.
 
     Raises
     ------
@@ -166,10 +156,13 @@ def trial_split(
     >>> shown = rng.integers(6, size=240)
     >>> X = rng.poisson(rng.gamma(2, 2, size=(6, 30))[shown])
     >>> print(trial_split(X, shown, seed=0))
-    split of trials (odd and even trials): 0.9393, above chance
-      chance 0.0843 +- 0.32 (2.66 sd above), p = 0.00995 (200 circular shifts)
+    split of trials (odd and even trials, 13 of each condition): 0.9427, above
+        chance
+      chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
       240 trials x 30 neurons, 6 conditions
-      reliability of all trials 0.9687
+      note: 84 of 240 trials unused in each draw, because every condition has as
+        many in each half; min_trials= leaves rare conditions out,
+        trials_per_half='all' uses all trials
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")
@@ -194,23 +187,27 @@ def split_score(
 ) -> TrialScore:
     """Score checked trials."""
     reason, values = "", np.full(1, np.nan)
+    use = Use("none used")
     if trials.n_conditions < FEWEST_CONDITIONS:
         reason = (
-            f"only {trials.n_conditions} conditions have enough trials, and at least {FEWEST_CONDITIONS} are needed"
+            f"only {count(trials.n_conditions, 'condition')} {agree(trials.n_conditions, 'has', 'have')} enough "
+            f"trials, and at least {FEWEST_CONDITIONS} are needed"
         )
     else:
         score = SplitScore.build(trials.rates, trials.n_conditions, halves, metric, normalize, equal)
         values = over_orders(lambda order: score.value(trials.codes[order]), orders)
         reason = "no split has three pairs of conditions with responses and unequal distances in both halves"
-    text = halves.text if equal is None else f"{halves.text}, {equal.size} of each condition"
+        use = unused_trials(equal, trials, "half")
     whole = {"reliability of all trials": float(2 * values[0] / (1 + values[0]))} if values[0] > 0 else {}
     return orders.summarise(
-        f"split of trials ({text})",
+        f"split of trials ({halves.text}, {use.text})",
         values,
         trials,
         reason=reason,
-        n_conditions=trials.n_conditions,
-        notes=(*trials.notes, *_silence(trials), *(_inequality(trials) if equal is None else ())),
+        n_conditions=trials.n_conditions - len(use.dropped),
+        n_unused=use.n_unused,
+        dropped=use.dropped,
+        notes=(*trials.notes, *_silence(trials), *use.notes),
         further=whole if equal is None else {},
         options=options,
     )
@@ -220,14 +217,4 @@ def _silence(trials: Trials) -> tuple[str, ...]:
     n_silent = int(trials.silent.sum())
     n_empty = int((~trials.rates.any(axis=1)).sum())
     told = [f"{n_silent} of {trials.n_neurons} neurons never respond"] if n_silent else []
-    return (*told, *([f"{n_empty} trials without any response"] if n_empty else []))
-
-
-def _inequality(trials: Trials) -> tuple[str, ...]:
-    counts = np.bincount(trials.codes[trials.codes >= 0])
-    if not len(counts) or counts.max() < _UNEQUAL * counts.min():
-        return ()
-    return (
-        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers alone make distances "
-        "reproducible, which raises chance and can hide a code; pass trials_per_half=2 for equal numbers",
-    )
+    return (*told, *([f"{count(n_empty, 'trial')} without any response"] if n_empty else []))

@@ -2,7 +2,7 @@
 
 from shesha.nulls.corrections import benjamini_hochberg, holm
 from shesha.nulls.dependence import dependence
-from shesha.nulls.design_arguments import equal_groups, exchange, match_by_quantity
+from shesha.nulls.design_builder import equal_groups, exchange, match_by_quantity
 from shesha.nulls.null_summary import best_value, require_attainable_maximum, summarise
 from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import draw_permutations, identity_first

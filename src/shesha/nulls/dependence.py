@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
-from shesha.kernels.sorted_places import places_among
+from shesha.kernels.sorted_places import insertion_places
 from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
@@ -149,7 +149,7 @@ def p_value_within_design(design: Exchange, *representations: NDArray[Any]) -> f
     if len(rows) < FEWEST_ROWS:
         return 1.0
     orders = np.array([rows, *(some.draw(rng) for _ in range(_N_ORDERS))])
-    first, second = _different(len(rows), _N_RANKED, rng)
+    first, second = _different(len(rows), rng)
     p_values = []
     for side in representations:
         X = np.asarray(side[rows], dtype=np.float64)
@@ -246,7 +246,7 @@ def _shuffled_neighbours(lengths: tuple[int, ...], lag: int) -> tuple[Index, Ind
     """Where a matrix of pairs of rows holds neighbours, in the given and in random orders, and random pairs."""
     rng, n = np.random.default_rng(0), sum(lengths)
     first, second = pairs_of_places([np.arange(length) for length in lengths], lag)
-    ranked = np.ravel_multi_index(_different(n, _N_RANKED, rng), (n, n))
+    ranked = np.ravel_multi_index(_different(n, rng), (n, n))
     orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(_N_ORDERS))])
     return np.ravel_multi_index((orders[:, first], orders[:, second]), (n, n)), ranked
 
@@ -258,16 +258,16 @@ def pairs_of_places(windows: list[Index], lag: int = 1) -> tuple[Index, Index]:
     return first, first + lag
 
 
-def _different(n: int, size: int, rng: np.random.Generator) -> tuple[Index, Index]:
-    first = rng.integers(n, size=size)
-    return first, (first + rng.integers(1, n, size=size)) % n
+def _different(n: int, rng: np.random.Generator) -> tuple[Index, Index]:
+    first = rng.integers(n, size=_N_RANKED)
+    return first, (first + rng.integers(1, n, size=_N_RANKED)) % n
 
 
 def _ranks(values: Matrix, ranked: Vector) -> Matrix:
     """Share of the ranked values that are smaller; ties count half."""
     levels, counts = np.unique(ranked, return_counts=True)
     below = np.append(0, np.cumsum(counts))
-    place = places_among(levels, values)
+    place = insertion_places(levels, values)
     found: Matrix = (below[place] + below[place + (np.append(levels, np.nan)[place] == values)]) / (2 * len(ranked))
     return found
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.nulls.dependence import dependence, p_value_within_design
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.residual_confounding import residual_confounding_warnings
 from shesha.results import Dependence
@@ -29,15 +29,15 @@ def warn_of_series(sides: list[NDArray[Any]], design: Design) -> None:
         Arguments of `exchange`, at least one of them given.
     """
     asked = nonempty_arguments(design)
-    found = dependence(*sides)
-    reasons = [DRIFT] if found.has_drift else []
-    if found.period and (asked.get("shift") or asked.get("block_length")):
-        reasons.append(describe_period(found.period))
+    test = dependence(*sides)
+    reasons = [DRIFT] if test.has_drift else []
+    if test.period and (asked.get("shift") or asked.get("block_length")):
+        reasons.append(describe_period(test.period))
     elif asked.get("shift"):
-        reasons += _short_series(found, asked.get("blocks"))
+        reasons += _short_series(test, asked.get("blocks"))
     else:
-        reasons += _autocorrelation_warnings(p_value_within_design(exchange(found.n_rows, **asked), *sides), asked)
-    reasons += residual_confounding_warnings(sides, asked.get("within"), exchange(found.n_rows, **asked).block)
+        reasons += _autocorrelation_warnings(p_value_within_design(exchange(test.n_rows, **asked), *sides), asked)
+    reasons += residual_confounding_warnings(sides, asked.get("within"), exchange(test.n_rows, **asked).block)
     if reasons:
         warn(f"p-values of this design may be too small: {'; '.join(reasons)}", CalibrationWarning)
 

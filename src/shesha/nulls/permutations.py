@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutation_design import Exchange
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed

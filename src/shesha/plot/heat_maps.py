@@ -86,7 +86,7 @@ def similarity(
 
 
 def layer_grid(
-    found: CalibratedLayers,
+    result: CalibratedLayers,
     ax: Axes | None = None,
     **style: Unpack[Style],
 ) -> Axes:
@@ -94,7 +94,7 @@ def layer_grid(
 
     Parameters
     ----------
-    found : CalibratedLayers
+    result : CalibratedLayers
         P-values of pairs are corrected for their number; where none is above chance the closest pair is framed.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
@@ -105,18 +105,18 @@ def layer_grid(
     -------
     matplotlib Axes
     """
-    kinds.instance(found, CalibratedLayers, "found", "a CalibratedLayers")
-    grid = found.matrix().to_numpy(dtype=float)
-    looks = _looks(style, found.picture_title)
-    return heat_map(grid, found.rows, found.columns, closer=found.closer, framed=found.framed_cells, ax=ax, **looks)
+    kinds.instance(result, CalibratedLayers, "result", "a CalibratedLayers")
+    grid = result.matrix().to_numpy(dtype=float)
+    looks = _looks(style, result.picture_title)
+    return heat_map(grid, result.rows, result.columns, closer=result.closer, framed=result.framed_cells, ax=ax, **looks)
 
 
-def times(found: OverTime, ax: Axes | None = None) -> Axes:
+def times(result: OverTime, ax: Axes | None = None) -> Axes:
     """Draw the geometry at each time against that at every other; what is above chance is framed.
 
     Parameters
     ----------
-    found : OverTime
+    result : OverTime
         As `shesha.neuro.over_time` returns it.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
@@ -125,8 +125,8 @@ def times(found: OverTime, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    kinds.instance(found, OverTime, "found", "an OverTime")
-    return found.plot(ax=ax)
+    kinds.instance(result, OverTime, "result", "an OverTime")
+    return result.plot(ax=ax)
 
 
 def _looks(style: Style, title: str) -> dict[str, Any]:

@@ -42,12 +42,12 @@ def stability(audit: Audit, ax: Axes | None = None) -> Axes:
     return audit.plot(ax=ax)
 
 
-def null(found: BesideNull, ax: Axes | None = None) -> Axes:
+def null(result: BesideNull, ax: Axes | None = None) -> Axes:
     """Draw the null distribution with the value and the threshold.
 
     Parameters
     ----------
-    found : result of `calibrate`, `chance` or anything else that keeps its null
+    result : result of `calibrate`, `chance` or anything else that keeps its null
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 
@@ -55,7 +55,7 @@ def null(found: BesideNull, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
-    drawn: Any = kinds.instance(found, BesideNull, "found", "a result with its null distribution")
+    drawn: Any = kinds.instance(result, BesideNull, "result", "a result with its null distribution")
     return drawn.plot(ax=ax)  # type: ignore[no-any-return]
 
 
@@ -81,7 +81,7 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
         return ax
     scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
     if not scores:
-        raise ValueError("path must hold at least one check, got none")
+        raise ValueError("path must contain at least one check, got none")
     over = {name: [float(one[name]) for one in scores] for name in ("drift", "threshold")}
     return curves(range(1, len(scores) + 1), over, labels=("check", f"drift by {scores[0]['measure']}"), ax=ax)
 

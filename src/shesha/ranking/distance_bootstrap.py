@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels.weighted_ranks import SortedVectors, weighted_correlations
-from shesha.ranking.evaluations import Evaluations, Problem, known_resamples
+from shesha.ranking.evaluations import Evaluations, Problem, complete_resamples
 from shesha.ranking.two_factors import Cube, Resampled, RowResamples
 from shesha.support import memory as memory
 from shesha.support.progress import track
@@ -107,8 +107,8 @@ def evaluate_distances(problem: Problem, n_resamples: int, rng: np.random.Genera
         first.append(observed + (moved - observed) / _SMALL)
     n = max(2, problem.n_units)
     kinds = (
-        RowResamples(known_resamples(first), n / (n - 1), 2.0),
-        RowResamples(known_resamples(second), n / (n - 1), 3.0),
+        RowResamples(complete_resamples(first), n / (n - 1), 2.0),
+        RowResamples(complete_resamples(second), n / (n - 1), 3.0),
     )
     found = Resampled(observed, kinds, n)
     n_values = len(problem.models) + (len(problem.subjects) > 1)

@@ -59,10 +59,10 @@ class Evaluations:
     shares: Resampled | None = None
     """Variance that each model explains alone, then uniquely; last, the variance that all explain together."""
 
-    def without_resamples(self) -> Evaluations:
+    def drop_resamples(self) -> Evaluations:
         """Return the values alone, where too few units were there to be resampled."""
-        shares = None if self.shares is None else self.shares.without_resamples()
-        return replace(self, values=self.values.without_resamples(), shares=shares)
+        shares = None if self.shares is None else self.shares.drop_resamples()
+        return replace(self, values=self.values.drop_resamples(), shares=shares)
 
     @property
     def n_models(self) -> int:
@@ -75,12 +75,12 @@ class Evaluations:
         return self.values.take(np.arange(self.n_models))
 
     @property
-    def below_ceiling(self) -> Resampled:
+    def gap_to_ceiling(self) -> Resampled:
         """Each model minus the lower ceiling."""
         return self.models.minus(self.values.take(np.full(self.n_models, self.n_models)))
 
 
-def known_resamples(found: Sequence[Cube]) -> Cube:
+def complete_resamples(found: Sequence[Cube]) -> Cube:
     """Return the resamples with all values, or none if too many lack some."""
     stacked = np.stack(found)
     known: Cube = stacked[np.isfinite(stacked).all(axis=(1, 2))]

@@ -15,7 +15,7 @@ from shesha.inputs import validation as check
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
 from shesha.nulls.corrections import CORRECTIONS, Correction, benjamini_hochberg, holm
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
@@ -116,7 +116,7 @@ def rank_models(
     wanted = check.optional_count(n_resamples, "n_resamples", minimum=20)
     count = wanted or (_MANY if problem.uses_correlated_distances else _FEWER)
     try:
-        found = _evaluate(problem, count, seed)
+        evaluations = _evaluate(problem, count, seed)
     except NotEstimable as reason:
         raise ValueError(f"data and models must have a value by {problem.measure.name}, got none: {reason}") from reason
     notes: list[str] = []
@@ -125,7 +125,7 @@ def rank_models(
             f"No intervals and no tests of pairs, because they take at least {FEWEST_UNITS} groups, got "
             f"{problem.n_units}."
         )
-    elif found.values.n_resamples == 0:
+    elif evaluations.values.n_resamples == 0:
         notes.append(
             "No intervals and no tests of pairs, because fewer than nine tenths of the resamples have a value. "
             "Use more rows."
@@ -133,24 +133,24 @@ def rank_models(
     chance, exchanged = chance_p_values(problem, n_permutations, alpha, seed, notes)
     combination = combine_models(problem, spawn(seed, _FOLDING)) if problem.uses_correlated_distances else None
     notes += _subject_doubts(len(problem.subjects))
-    pairs = _pairs(problem, found, correction, confidence)
-    upper = _upper_ceiling(problem) if found.has_ceiling else np.nan
+    pairs = _pairs(problem, evaluations, correction, confidence)
+    upper = _upper_ceiling(problem) if evaluations.has_ceiling else np.nan
     return ModelRanking(
         problem.measure.name,
         problem.measure.closer,
-        _rank_with_ties(problem, found, pairs, chance, alpha, confidence),
+        _rank_with_ties(problem, evaluations, pairs, chance, alpha, confidence),
         pairs,
         len(problem.subjects),
         problem.n_rows,
         "rows and subjects" if len(problem.subjects) > 1 else "rows",
-        ceiling_lower=float(found.values.means[-1]) if found.has_ceiling else np.nan,
+        ceiling_lower=float(evaluations.values.means[-1]) if evaluations.has_ceiling else np.nan,
         ceiling_upper=upper,
         combination=combination,
-        explained=float(found.shares.means[-1]) if found.shares is not None else np.nan,
+        explained=float(evaluations.shares.means[-1]) if evaluations.shares is not None else np.nan,
         alpha=alpha,
         confidence=confidence,
         correction=correction,
-        n_resamples=found.values.n_resamples,
+        n_resamples=evaluations.values.n_resamples,
         exchanged=exchanged,
         notes=tuple(notes),
         seed=number(seed),
@@ -161,7 +161,7 @@ def _check_problem(data: Any, models: Any, measure: Choice, groups: Any, blocks:
     chosen = as_measure(measure).with_seed(seed)
     candidates = check_named_arrays(kinds.mapping(models, "models"), "models", "models[{!r}]")
     if not candidates:
-        raise ValueError("models must hold at least one model, got none")
+        raise ValueError("models must contain at least one model, got none")
     given = _subjects(data)
     hint_of_distances({**{f"models[{name!r}]": one for name, one in models.items()}, **given})
     subjects = check_named_arrays(given, "data", "{}")
@@ -184,7 +184,7 @@ def _subjects(data: Any) -> dict[str, Any]:
     """Return the data by subject."""
     if isinstance(data, Mapping):
         if not data:
-            raise ValueError("data must hold at least one subject, got none")
+            raise ValueError("data must contain at least one subject, got none")
         return {str(name): one for name, one in data.items()}
     several = isinstance(data, list | tuple) and len(data) and (hasattr(data[0], "shape") or isinstance(data[0], Rdm))
     if several or getattr(data, "ndim", 2) == 3:
@@ -196,7 +196,7 @@ def _evaluate(problem: Problem, n_resamples: int, seed: Seed) -> Evaluations:
     """Score all models, with resamples where there are units enough."""
     evaluate = evaluate_distances if problem.uses_correlated_distances else evaluate_subsets
     if problem.n_units < FEWEST_UNITS:
-        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).without_resamples()
+        return evaluate(problem, 1, spawn(seed, _RESAMPLING)).drop_resamples()
     return evaluate(problem, n_resamples, spawn(seed, _RESAMPLING))
 
 
@@ -221,7 +221,7 @@ def _pairs(
 
 def _rank_with_ties(
     problem: Problem,
-    found: Evaluations,
+    evaluations: Evaluations,
     pairs: Sequence[ModelDifference],
     chance: Matrix,
     alpha: float,
@@ -231,8 +231,8 @@ def _rank_with_ties(
     sign = 1.0 if problem.measure.higher_is_closer else -1.0
     low, high = problem.measure.bounds
     better, worse = _beaten(problem, pairs, sign, alpha)
-    n, values = len(problem.models), found.models
-    lines = _Lines.build(found, confidence)
+    n, values = len(problem.models), evaluations.models
+    lines = _Lines.build(evaluations, confidence)
     listed = [
         RankedModel(
             name,
@@ -270,15 +270,15 @@ class _Lines:
     """Variance alone, unique variance, and the limits of the interval of the latter."""
 
     @classmethod
-    def build(cls, found: Evaluations, confidence: float) -> _Lines:
-        n = found.n_models
-        empty, resampled = np.full(n, np.nan), found.values.n_resamples > 0
-        low, high = found.models.intervals(confidence) if resampled else (empty, empty)
-        p_ceiling = found.below_ceiling.p_values() if found.has_ceiling and resampled else empty
-        if found.shares is None:
+    def build(cls, evaluations: Evaluations, confidence: float) -> _Lines:
+        n = evaluations.n_models
+        empty, resampled = np.full(n, np.nan), evaluations.values.n_resamples > 0
+        low, high = evaluations.models.intervals(confidence) if resampled else (empty, empty)
+        p_ceiling = evaluations.gap_to_ceiling.p_values() if evaluations.has_ceiling and resampled else empty
+        if (shares := evaluations.shares) is None:
             return cls(low, high, p_ceiling, np.full((n, 4), np.nan))
-        means = found.shares.means
-        ends = found.shares.intervals(confidence) if found.shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
+        means = shares.means
+        ends = shares.intervals(confidence) if shares.n_resamples else [np.full(2 * n + 1, np.nan)] * 2
         unique_low, unique_high = (one[n : 2 * n] for one in ends)
         return cls(
             low,

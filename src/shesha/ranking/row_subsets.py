@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.kernels.threads import single_threaded_blas
 from shesha.measures import Measure
-from shesha.ranking.evaluations import Evaluations, Problem, known_resamples
+from shesha.ranking.evaluations import Evaluations, Problem, complete_resamples
 from shesha.ranking.two_factors import Resampled, RowResamples
 from shesha.support.progress import track
 from shesha.support.types import Index, Matrix
@@ -39,7 +39,7 @@ def _score_subsets(
     for _ in track(range(n_resamples), n_resamples, f"subsets of {n_kept} of {n} rows"):
         kept = rng.choice(n, n_kept, replace=False)
         found.append(_values_or_nan(problem, np.flatnonzero(np.isin(clusters, kept)), shape))
-    return RowResamples(known_resamples(found), n_kept / (n - n_kept), 1 + n / n_kept)
+    return RowResamples(complete_resamples(found), n_kept / (n - n_kept), 1 + n / n_kept)
 
 
 def _values_or_nan(problem: Problem, rows: Index, shape: tuple[int, ...]) -> Matrix:

@@ -40,7 +40,7 @@ class Resampled:
     n_units: int
     """Rows, or groups of rows, that are resampled."""
 
-    def without_resamples(self) -> Resampled:
+    def drop_resamples(self) -> Resampled:
         """Return the observed values alone."""
         first, second = (replace(one, values=one.values[:0]) for one in self.on_rows)
         return replace(self, on_rows=(first, second))

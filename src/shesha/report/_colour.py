@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TextIO
 
 _BOLD, _CARE, _GOOD, _QUIET, _PLAIN = (f"\x1b[{code}m" for code in (1, 33, 32, 2, 0))
 _BEYOND = re.compile(r"\b(not above chance|above chance)\b", re.IGNORECASE)
@@ -13,20 +12,13 @@ _LONGEST = 60
 """Maximum length of a title."""
 
 
-def use_colour(stream: TextIO | None = None) -> bool:
-    """Return whether to write colours: NO_COLOR and FORCE_COLOR decide, otherwise a terminal is required.
-
-    Parameters
-    ----------
-    stream : text stream, optional
-        Default: standard output.
-    """
+def use_colour() -> bool:
+    """Return whether to write colours: NO_COLOR and FORCE_COLOR decide, otherwise a terminal is required."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    where = sys.stdout if stream is None else stream
-    return where.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def colour_report(text: str) -> str:

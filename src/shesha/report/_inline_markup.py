@@ -38,16 +38,16 @@ def spans(text: str) -> tuple[Span, ...]:
     >>> [(one.kind, one.text) for one in spans("is `x`, **not** 2 * 3")]
     [('plain', 'is '), ('code', 'x'), ('plain', ', '), ('strong', ''), ('plain', ' 2 * 3')]
     """
-    found: list[Span] = []
+    pieces: list[Span] = []
     end = 0
     for mark in _MARKS.finditer(text):
         if mark["target"] and not safe(mark["target"]):
             continue
         if mark.start() > end:
-            found.append(Span("plain", text[end : mark.start()]))
-        found.append(_span(mark))
+            pieces.append(Span("plain", text[end : mark.start()]))
+        pieces.append(_span(mark))
         end = mark.end()
-    return (*found, Span("plain", text[end:])) if end < len(text) else tuple(found)
+    return (*pieces, Span("plain", text[end:])) if end < len(text) else tuple(pieces)
 
 
 def _span(mark: re.Match[str]) -> Span:

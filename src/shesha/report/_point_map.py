@@ -22,7 +22,7 @@ _REST = "#8c8c8c"
 def map_data(part: PointMap) -> dict[str, Any]:
     """Return the data for the script: points on a common grid, groups, colours and names."""
     labels, groups = _groups(part)
-    own, rest = labels[: len(_COLOURS)], labels[len(_COLOURS) :]
+    coloured, rest = labels[: len(_COLOURS)], labels[len(_COLOURS) :]
     others = [rest[0] if len(rest) == 1 else f"{len(rest):,} others"] if rest else []
     return {
         "size": SIZE,
@@ -30,8 +30,8 @@ def map_data(part: PointMap) -> dict[str, Any]:
         "names": [name if len(name) <= _NAME else f"{name[:_NAME]}..." for name in part.rows],
         "labels": labels,
         "groups": groups,
-        "legend": [*own, *others],
-        "colours": [*_COLOURS[: max(1, len(own))], *(_REST for _ in others)],
+        "legend": [*coloured, *others],
+        "colours": [*_COLOURS[: max(1, len(coloured))], *(_REST for _ in others)],
         "moved": [round(100 * one) for one in part.moved],
         "order": list(part.order or range(len(part.rows))),
     }

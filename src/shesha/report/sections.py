@@ -76,8 +76,10 @@ class HeatMap:
     values: tuple[tuple[float, ...], ...]
     closer: str = "higher"
     """The values that are dark."""
-    marked: tuple[int, int] | None = None
-    """The cell to highlight."""
+    framed: tuple[tuple[int, int], ...] = ()
+    """The cells (row, column) with a frame."""
+    frame_legend: str = ""
+    """Meaning of the frames; default: the names of the first framed cell."""
     digits: int = 2
     legend: str = ""
     """Meaning of dark colours, if it is not closeness."""

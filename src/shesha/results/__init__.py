@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from shesha.results.similarity.noise_ceiling import BesideRepeats, NoiseCeiling
     from shesha.results.similarity.pairwise import LayerComparison, PairScore, PairwiseComparison
-    from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+    from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.unit_matching import UnitMatching
     from shesha.results.similarity.within_classes import WithinClasses
     from shesha.results.stability.chance import Chance
@@ -54,7 +54,7 @@ __getattr__, __dir__ = lazy_names(
         "similarity.calibrated_layers": ("CalibratedLayers",),
         "similarity.calibrated_many": ("CalibratedMany",),
         "similarity.noise_ceiling": ("BesideRepeats", "NoiseCeiling"),
-        "similarity.several_within_classes": ("SeveralWithinClasses",),
+        "similarity.several_models_within_classes": ("SeveralWithinClasses",),
         "similarity.unit_matching": ("UnitMatching",),
         "similarity.within_classes": ("WithinClasses",),
         "stability.chance": ("Chance",),

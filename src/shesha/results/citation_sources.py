@@ -15,7 +15,7 @@ def remember_source(name: str, reference: str) -> None:
     _sources[name] = reference
 
 
-def with_source(name: str, words: str = "") -> str:
+def add_source(name: str, words: str = "") -> str:
     """Return the words, or the name, followed by the source in parentheses where it is known."""
     _fill_sources()
     reference = _sources.get(name.partition("(")[0].strip(), "")

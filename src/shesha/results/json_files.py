@@ -72,16 +72,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     content = _read(argument_types.path(path, "path"))
     if content["format"] != FORMAT:
         raise ValueError(
-            f"path must hold a result of format {FORMAT}, which shesha {__version__} reads, got format "
+            f"path must contain a result of format {FORMAT}, which shesha {__version__} reads, got format "
             f"{content['format']!r} in {path}, saved by shesha {content.get('shesha')}: load it with that version"
         )
     try:
-        found = _decode(content["result"], "result")
+        result = _decode(content["result"], "result")
     except RecursionError as error:
-        raise ValueError(f"path must hold a result that `save` wrote, got JSON nested too deeply in {path}") from error
-    if not isinstance(found, Result):
-        raise ValueError(f"path must hold a saved result, got {type(found).__name__} in {path}")
-    return found
+        raise ValueError(
+            f"path must contain a result that `save` wrote, got JSON nested too deeply in {path}"
+        ) from error
+    if not isinstance(result, Result):
+        raise ValueError(f"path must contain a saved result, got {type(result).__name__} in {path}")
+    return result
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -90,9 +92,11 @@ def _read(path: Path) -> dict[str, Any]:
     except IsADirectoryError as error:
         raise ValueError(f"path must be a file, got the folder {path}") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"path must hold a result that `save` wrote, got no such JSON in {path}: {error}") from error
+        raise ValueError(
+            f"path must contain a result that `save` wrote, got no such JSON in {path}: {error}"
+        ) from error
     if not isinstance(content, dict) or not {"format", "result"} <= content.keys():
-        raise ValueError(f"path must hold a result that `save` wrote, got other JSON in {path}")
+        raise ValueError(f"path must contain a result that `save` wrote, got other JSON in {path}")
     return content
 
 
@@ -144,19 +148,19 @@ def _decode(plain: Any, where: str) -> Any:
 
 def _as_result(plain: dict[str, Any], where: str) -> Result:
     kind, given = _class(plain["$result"]), plain["fields"]
-    own = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    known_fields = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
     if not isinstance(given, dict):
         raise TypeError(f"fields are {type(given).__name__}")
-    if more := sorted(given.keys() - own.keys()):
+    if more := sorted(given.keys() - known_fields.keys()):
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got {', '.join(more)} as well")
-    needed = [n for n, one in own.items() if one.default is MISSING and one.default_factory is MISSING]
+    needed = [n for n, one in known_fields.items() if one.default is MISSING and one.default_factory is MISSING]
     if lacking := [name for name in needed if name not in given]:
         raise ValueError(f"{where} must have the fields of {kind.__name__}, got none named {', '.join(lacking)}")
     values, types = {}, get_type_hints(kind)
     for name, one in given.items():
         values[name] = _decode(one, f"{where}.{name}")
         if not fits(values[name], types[name]):
-            raise ValueError(f"{where}.{name} must be {own[name].type}, got {values[name]!r:.60}")
+            raise ValueError(f"{where}.{name} must be {known_fields[name].type}, got {values[name]!r:.60}")
     made = kind(**values)
     _require_aligned(made, where)
     return made

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shesha.results.base import reaches_level
+from shesha.support.plurals import count as count
 
 if TYPE_CHECKING:
     from shesha.results.null_summary import BesideNull
@@ -68,8 +69,3 @@ def span(numbers: Sequence[int]) -> str:
     """Return the smallest and the largest of some counts."""
     low, high = min(numbers, default=0), max(numbers, default=0)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def count(n: int, thing: str) -> str:
-    """Return a number of things, with the plural."""
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"

@@ -51,14 +51,14 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
     """
     digest = hashlib.sha256()
     modules: set[str] = set()
-    for one in functions:
-        name = one.__module__
+    for function in functions:
+        name = function.__module__
         if _is_library(name):
             modules |= _closure(name, frozenset(follow))
             continue
         tree = _tree_of_own(name)
         if tree is None:
-            digest.update(repr(_source_key(one)).encode())
+            digest.update(repr(_source_key(function)).encode())
             continue
         digest.update(_plain_module(tree).encode())
         for imported in _imports(tree, name):
@@ -80,14 +80,14 @@ def _counts(module: str, follow: Collection[str]) -> bool:
 @lru_cache(maxsize=256)
 def _closure(module: str, follow: frozenset[str]) -> frozenset[str]:
     """Return a module of the library and all modules that it imports, directly or indirectly."""
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += [other for other in _module_imports(name) if _counts(other, follow)]
-    return frozenset(found)
+    return frozenset(modules)
 
 
 @lru_cache(maxsize=256)

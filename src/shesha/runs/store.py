@@ -7,8 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from shesha.runs.locks import lock_for_writing
 from shesha.support import argument_types as kinds
@@ -33,7 +32,7 @@ def _add_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}{text}"
 
 
-class ResultStore:
+class ResultStore(sqlite.Database):
     """Texts (such as JSON) by kind and key, in one SQLite file or, without a path, in memory.
 
     A process that is killed at any moment leaves all that `put` had returned from. One process writes at a time: see
@@ -60,18 +59,7 @@ class ResultStore:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, create: bool = True) -> None:
-        self.path = sqlite.MEMORY if path is None else Path(path)
-        self._connection = sqlite.connect(self.path, LAYOUT, create=create)
-
-    def __enter__(self) -> Self:
-        """Stay open for a while."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file."""
-        self._connection.close()
+        super().__init__(sqlite.MEMORY if path is None else Path(path), LAYOUT, create=create)
 
     @property
     def is_kept(self) -> bool:

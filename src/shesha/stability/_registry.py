@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
-from shesha.results.citation_sources import remember_source
 from shesha.stability.class_labels import Classes
 from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
@@ -30,6 +29,7 @@ from shesha.views import (
     representation_from,
     rows_or_distances,
 )
+from shesha.views.view_score import ViewScore, register_score
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=View)
@@ -38,24 +38,10 @@ Needs = Literal["rows", "labels", "replicates"]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(ViewScore):
     """A stability score of a representation, with its declared and tested properties."""
 
-    name: str
-    function: Callable[..., float] = field(repr=False)
-    """The function of a view (and classes)."""
-    view: type[View]
-    title: str
-    bounds: tuple[float, float]
-    means: str = field(repr=False)
-    """The question that it answers, in a sentence."""
-    means_not: str = field(repr=False)
-    """Limits of its interpretation."""
-    reference: str = field(repr=False)
     needs: Needs = "rows"
-    invariant: frozenset[str] = frozenset()
-    """Changes of the representation that, with default options, do not change the value: scaling, translation,
-    orthogonal."""
     estimator: Callable[..., Any] | None = field(default=None, repr=False)
     """Computes value, interval and null in one pass; None means that rows are resampled and labels shuffled one by
     one."""
@@ -70,8 +56,6 @@ class Variant:
     """Function that refuses unsuitable labels with enough classes."""
     samples_pairs: bool = False
     """Whether its estimator accepts `pairs`, and `target_se` if it averages draws."""
-    audited: bool = False
-    """Whether it is part of every audit."""
     place: int = 100
     """Position among the scores, smallest first."""
     alias: str = ""
@@ -164,13 +148,6 @@ class Variant:
         labels = () if classes is None else (classes,)
         return self.number(self.look(source, options), *labels, **options)
 
-    def number(self, *data: Any, **options: Any) -> float:
-        """Call the function; a missing number gets a reason."""
-        found = check.real_number(self.function(*data, **options), f"the value of {self.name}")
-        if np.isnan(found):
-            raise NotEstimable(f"{self.name} did not return a number")
-        return found
-
 
 _LEADING: Mapping[Needs, int] = {"rows": 1, "labels": 2, "replicates": 2}
 """Data arguments of each kind of function, before its options."""
@@ -215,11 +192,7 @@ def stability(*, needs: Needs = "rows", **declared: Any) -> Callable[[Callable[.
 
     def mark(function: Callable[..., float]) -> Callable[..., float]:
         found = Variant(**{"name": function.__name__, "function": function, "needs": needs, **fields})
-        taken = _variants.get(found.name)
-        if taken is not None and taken.function.__module__ != function.__module__:
-            raise ValueError(f"name must differ from those of other variants, got {found.name!r}")
-        _variants[found.name] = found
-        remember_source(found.name, found.reference)
+        register_score(found, _variants, "variants")
         return _as_function(found)
 
     return mark
@@ -231,28 +204,28 @@ def registered_variants() -> dict[str, Variant]:
     return {one.name: one for one in sorted(_variants.values(), key=lambda one: one.place)}
 
 
-def _as_function(found: Variant) -> Callable[..., float]:
-    function = found.function
+def _as_function(variant: Variant) -> Callable[..., float]:
+    function = variant.function
 
     @wraps(function)
     def score(*args: Any, **kwargs: Any) -> float:
-        return _call(found, args, kwargs)
+        return _call(variant, args, kwargs)
 
-    score.__signature__ = found.signature  # type: ignore[attr-defined]
-    score.variant = found  # type: ignore[attr-defined]
+    score.__signature__ = variant.signature  # type: ignore[attr-defined]
+    score.variant = variant  # type: ignore[attr-defined]
     # Its signature is that of the view.
     del score.__wrapped__
     return cast(Callable[..., float], score)
 
 
-def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    bound = found.signature.bind(*args, **kwargs)
+def _call(variant: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    bound = variant.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     options = dict(bound.arguments)
-    data = [options.pop(name) for name in _DATA[found.needs]]
+    data = [options.pop(name) for name in _DATA[variant.needs]]
     with explain_undirected_rows():
         try:
-            return _direct(found, data, options)
+            return _direct(variant, data, options)
         except NotEstimable as reason:
             if isinstance(reason, UndirectedRowsError | UndirectedHalfError):
                 raise
@@ -262,32 +235,32 @@ def _call(found: Variant, args: Sequence[Any], kwargs: Mapping[str, Any]) -> flo
 _DATA: Mapping[Needs, tuple[str, ...]] = {"rows": ("X",), "labels": ("X", "y"), "replicates": ("X_a", "X_b")}
 
 
-def _direct(found: Variant, data: list[Any], options: dict[str, Any]) -> float:
+def _direct(variant: Variant, data: list[Any], options: dict[str, Any]) -> float:
     """Check, subsample and score, with draws in the order of the documented functions."""
-    if found.needs == "replicates":
-        sides = {name: found.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
+    if variant.needs == "replicates":
+        sides = {name: variant.check_data(X, name) for X, name in zip(data, _DATA["replicates"], strict=True)}
         a, b = align_rows(sides).values()
-        return score_replicates(found, a, b, options)
+        return score_replicates(variant, a, b, options)
     rng = generator(options["seed"]) if "seed" in options else None
     limit = check.optional_count(options.get("max_samples"), "max_samples", minimum=4)
-    source = found.check_data(data[0])
-    classes = found.check_labels(align_labels(source, data[1]), _n_rows(source)) if found.needs_labels else None
+    source = variant.check_data(data[0])
+    classes = variant.check_labels(align_labels(source, data[1]), _n_rows(source)) if variant.needs_labels else None
     if limit is not None and _n_rows(source) > limit and rng is not None:
         chosen = rng.choice(_n_rows(source), limit, replace=False)
         source = source.take(chosen) if isinstance(source, Rows) else source.take_rows(chosen)
         classes = None if classes is None else classes.take(chosen)
-    return found.score(source, classes, options if rng is None else {**options, "seed": rng})
+    return variant.score(source, classes, options if rng is None else {**options, "seed": rng})
 
 
-def score_replicates(found: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
+def score_replicates(variant: Variant, a: Rows | Rdm, b: Rows | Rdm, options: Mapping[str, Any]) -> float:
     """Score two replicates."""
     if _n_rows(a) != _n_rows(b):
         raise ValueError(f"X_b must have as many rows as X_a ({_n_rows(a)}), got {_n_rows(b)}")
     views = []
     for side, name in ((a, "X_a"), (b, "X_b")):
         with explain_undirected_rows(name):
-            views.append(found.look(side, options))
-    return found.number(*views, **options)
+            views.append(variant.look(side, options))
+    return variant.number(*views, **options)
 
 
 def _n_rows(source: Rows | Rdm) -> int:

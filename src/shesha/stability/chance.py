@@ -81,7 +81,7 @@ def chance(
         reason. 'row scale' permutes only rows of similar norm, similar distance from the mean, or similar number of
         nonzero features, each separately, and returns the strictest null. Data without other structure are above it in
         at most 5 % of cases, mostly fewer. An array (the depth of a cell before normalisation) permutes rows with
-        similar values: `shesha.nulls.like_rows`.
+        similar values: `shesha.nulls.match_by_quantity`.
     covariates : array of shape (n_samples,) or (n_samples, n_covariates), or DataFrame, optional
         Known differences of the rows, numbers or labels, to be regressed out of the features first, as for
         `shesha.calibrate`. The score then measures stability beyond them, and the null permutes rows of similar
@@ -116,13 +116,7 @@ def chance(
     (True, True, 'rows of similar distance from the mean row')
     """
     require_reachable(n_permutations, alpha)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
     request = build_request(
         X,
@@ -196,16 +190,16 @@ def as_chance(request: Request, evidence: Evidence, alpha: float) -> Chance:
     if observed != observed or lost:
         reason = reason or f"{lost} of {len(null)} matchings gave no score"
         observed, null = float("nan"), np.full(len(null), np.nan)
-    found = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
+    summary = None if observed != observed else summarise(observed, null, "higher", alpha, request.variant.maximum)
     nan = float("nan")
     return Chance(
         variant=request.variant.name,
         observed=observed,
-        level=found.null_mean if found else nan,
-        spread=float(null.std(ddof=1)) if found and len(null) > 1 else nan,
-        threshold=found.threshold if found else nan,
-        p_value=found.p_value if found else nan,
-        corrected=found.score if found else nan,
+        level=summary.null_mean if summary else nan,
+        spread=float(null.std(ddof=1)) if summary and len(null) > 1 else nan,
+        threshold=summary.threshold if summary else nan,
+        p_value=summary.p_value if summary else nan,
+        corrected=summary.score if summary else nan,
         alpha=alpha,
         n_permutations=len(null),
         n_samples=request.n_rows,

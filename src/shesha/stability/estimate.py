@@ -103,13 +103,7 @@ def estimate(
       standard error from rows: 0.006, partitions: 0.007, sampled pairs: 0, all: 0.009
     """
     check.fraction(confidence, "confidence", closed=False)
-    design: Design = {
-        "blocks": blocks,
-        "groups": groups,
-        "within": within,
-        "shift": shift,
-        "block_length": block_length,
-    }
+    design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, align_all_labels(X, cast(dict[str, Any], design)))
     request = build_request(
         X,
@@ -127,26 +121,26 @@ def estimate(
     return replace(found, warnings=(*found.warnings, *_copies(request)))
 
 
-def as_estimate(request: Request, found: Evidence, confidence: float) -> Estimate:
+def as_estimate(request: Request, evidence: Evidence, confidence: float) -> Estimate:
     """Return the evidence as a result."""
-    interval = combine_errors(found, request.exchange, request.variant.bounds, confidence)
+    interval = combine_errors(evidence, request.exchange, request.variant.bounds, confidence)
     return Estimate(
         variant=request.variant.name,
-        value=found.value,
+        value=evidence.value,
         low=interval.low,
         high=interval.high,
         confidence=confidence,
         standard_error=interval.row_error,
         monte_carlo_error=interval.partition_error,
-        pair_error=found.pair_error,
+        pair_error=evidence.pair_error,
         n_samples=request.n_rows,
         n_features=request.n_features,
-        n_draws=len(found.draws),
+        n_draws=len(evidence.draws),
         n_bootstrap=interval.n_resamples,
-        n_pairs=found.n_pairs,
-        pairs_dropped=found.pairs_dropped,
-        reason=found.reason,
-        warnings=(*found.notes, *interval.notes, *_lost(found)),
+        n_pairs=evidence.n_pairs,
+        pairs_dropped=evidence.pairs_dropped,
+        reason=evidence.reason,
+        warnings=(*evidence.notes, *interval.notes, *_lost(evidence)),
         options={**request.options, "seed": request.seed if isinstance(request.seed, int) else None},
     )
 

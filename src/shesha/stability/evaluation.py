@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.stability._registry import Variant, registered_variants
@@ -43,37 +43,37 @@ def build_request(
     covariates: ArrayLike | Rdm | None = None,
 ) -> Request:
     """Check the request, and the type and shape of the data."""
-    found = variant if isinstance(variant, Variant) else variant_named(variant)
-    if not found.estimand:
+    score = variant if isinstance(variant, Variant) else variant_named(variant)
+    if not score.estimand:
         raise ValueError(
-            f"variant must have an identifiable estimand, got {found.name!r}: "
+            f"variant must have an identifiable estimand, got {score.name!r}: "
             "use replicate_stability or anchor_profile_stability with two replicates"
         )
-    if found.needs_labels and y is None:
-        raise ValueError(f"y must be given for the supervised variant {found.name!r}, got None")
+    if score.needs_labels and y is None:
+        raise ValueError(f"y must be given for the supervised variant {score.name!r}, got None")
     if isinstance(y, str):
         raise TypeError(f"y must be labels, one per row, got the text {y!r}: pass a score as variant={y!r}")
-    chosen = _options(found, options)
+    chosen = _options(score, options)
     check.count(n_bootstrap, "n_bootstrap", minimum=0)
-    _require_taken("pairs", pairs, found, [one for one in registered_variants().values() if one.samples_pairs])
-    _require_taken("target_se", target_se, found, [one for one in registered_variants().values() if one.averages_draws])
+    _require_taken("pairs", pairs, score, [one for one in registered_variants().values() if one.samples_pairs])
+    _require_taken("target_se", target_se, score, [one for one in registered_variants().values() if one.averages_draws])
     if target_se is not None:
         check.positive(target_se, "target_se")
     n_sampled = check_pairs(pairs)
     generator(seed)
     if not isinstance(X, Rows):
         hint_of_distances({"X": X})
-    source = found.check_data(X)
+    source = score.check_data(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
     ordered = align_labels(source, y)
     known = None
     if covariates is not None:
         known = Covariates.build(align_labels(source, covariates, "covariates"), n_rows)
         source, known = _remove_covariates(source, known)
-    classes = found.check_labels(ordered, n_rows) if found.needs_labels else None
+    classes = score.check_labels(ordered, n_rows) if score.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
-        found,
+        score,
         source,
         classes,
         chosen,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels import bootstrap_correlations
-from shesha.nulls.design_arguments import exchange
+from shesha.nulls.design_builder import exchange
 from shesha.nulls.group_halves import group_kinds
 from shesha.nulls.permutation_design import Exchange
 from shesha.stability._registry import Variant

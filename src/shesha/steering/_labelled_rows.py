@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.nulls.group_halves import draw_group_half
+from shesha.support.plurals import agree, count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Labels, Mask, Seed
 
@@ -64,17 +65,17 @@ class Labelled:
 
     def shuffle(self, rng: np.random.Generator) -> Labels:
         """Shuffle the labels within groups of several classes, and whole among groups of one class."""
-        found = self.codes.copy()
+        codes = self.codes.copy()
         pure = np.flatnonzero(self.pure)
         if len(pure):
             taken = self.codes[[self.members[unit][0] for unit in rng.permutation(pure)]]
             of_group = np.zeros(len(self.members), dtype=np.intp)
             of_group[pure] = taken
-            found = np.where(self.pure[self.group], of_group[self.group], found)
+            codes = np.where(self.pure[self.group], of_group[self.group], codes)
         for unit in np.flatnonzero(~self.pure):
             rows = self.members[unit]
-            found[rows] = self.codes[rng.permutation(rows)]
-        return found
+            codes[rows] = self.codes[rng.permutation(rows)]
+        return codes
 
     def resample_counts(self, rng: np.random.Generator) -> Index:
         """Draw how often each row counts in a resample of whole groups, stratified by class."""
@@ -110,9 +111,11 @@ class Labelled:
         """Return notes on the limits of p-values."""
         if self.log_count >= log(_SAID):
             return ()
-        count = round(exp(self.log_count))
+        n_ways = round(exp(self.log_count))
+        ways = count(n_ways, "way")
+        are = agree(n_ways, "is", "are")
         return (
-            f"there are only {count} ways to shuffle the labels, so no p-value can be below 1/{count}; use more groups",
+            f"there {are} only {ways} to shuffle the labels, so no p-value can be below 1/{n_ways}; use more groups",
         )
 
 
@@ -138,13 +141,15 @@ def check_labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, n: int,
     return found
 
 
-def _require_enough(found: Labelled) -> None:
-    counts = np.bincount(found.codes)
+def _require_enough(labelled: Labelled) -> None:
+    counts = np.bincount(labelled.codes)
     if counts.min() < _FEWEST:
         few = int(counts.argmin())
-        raise ValueError(f"y must hold at least {_FEWEST} rows of each class, got {counts[few]} of {found.names[few]}")
-    for code, name in enumerate(found.names):
-        n_groups = len(np.unique(found.group[found.codes == code]))
+        raise ValueError(
+            f"y must contain at least {_FEWEST} rows of each class, got {counts[few]} of {labelled.names[few]}"
+        )
+    for code, name in enumerate(labelled.names):
+        n_groups = len(np.unique(labelled.group[labelled.codes == code]))
         if n_groups < 2:
             raise ValueError(
                 f"groups must leave every class in at least 2 groups, one for each half, got 1 for {name}; effects of "

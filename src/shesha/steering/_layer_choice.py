@@ -98,14 +98,14 @@ def rank_layers(
         generator(seed),
     )
     setup = Setup(given, method, check.positive(C, "C"), 0)
-    found = {
+    outcomes_of_layers = {
         name: outcomes(X, known.n_classes, plan, replace(setup, alphas=given * (X.norm if units == "norm" else 1.0)))
         for name, X in track(rows.items(), len(rows), "layers")
     }
-    values = np.array([_values(own, by, plan.n_labellings) for own in found.values()])
+    values = np.array([_values(own, by, plan.n_labellings) for own in outcomes_of_layers.values()])
     highest = mean(values).max(axis=0)
     best = summarise(float(highest[0]), highest[1:], "higher", _LEVEL, 1.0)
-    lines = _lines(values, highest, rows, {name: own[: 2 * n_splits] for name, own in found.items()})
+    lines = _lines(values, highest, rows, {name: own[: 2 * n_splits] for name, own in outcomes_of_layers.items()})
     return LayerRanking(
         by=by,
         layers=lines,
@@ -151,7 +151,7 @@ def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
         several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
         found = {str(number): X for number, X in enumerate(several)}
     if not found:
-        raise ValueError("layers must hold at least one layer, got none")
+        raise ValueError("layers must contain at least one layer, got none")
     return found
 
 
@@ -171,7 +171,7 @@ def _values(found: list[Outcome], name: str, n_labellings: int) -> Matrix:
 
 
 def _lines(
-    values: Matrix, highest: Vector, rows: dict[str, Coordinates], own: dict[str, list[Outcome]]
+    values: Matrix, highest: Vector, rows: dict[str, Coordinates], own_scores: dict[str, list[Outcome]]
 ) -> tuple[RankedLayer, ...]:
     means = mean(values)
     order = np.argsort(-means[:, 0], kind="stable")
@@ -183,7 +183,7 @@ def _lines(
         low, high = np.clip(interval(values[place, 0]), 0, 1)
         behind = first - values[place, 0]
         nearer, farther = interval(behind)
-        scores = mean(np.array([one.scores for one in own[name]]), axis=0)
+        scores = mean(np.array([one.scores for one in own_scores[name]]), axis=0)
         lines.append(
             RankedLayer(
                 name=name,
@@ -199,7 +199,7 @@ def _lines(
                 behind_high=farther,
                 accuracy=float(scores[SCORES.index("accuracy")]),
                 max_drop=float(scores[SCORES.index("max_drop")]),
-                strength=float(np.median([one.strength for one in own[name]])) / X.norm,
+                strength=float(np.median([one.strength for one in own_scores[name]])) / X.norm,
                 norm=X.norm,
                 n_features=X.axes.shape[1],
             )

@@ -34,7 +34,7 @@ def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vec
     k = min(k, len(others) - 1)
     along = X.values @ direction
     length = float(direction @ direction)
-    found = np.empty((len(rows), len(alphas)))
+    distances = np.empty((len(rows), len(alphas)))
     step = max(1, _ENTRIES // max(1, len(others)))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
@@ -45,5 +45,5 @@ def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vec
             # |x + a v - t|^2 = |x - t|^2 + 2 a v.(x - t) + a^2 |v|^2
             moved = still + 2 * alpha * gap + alpha**2 * length
             near = np.partition(moved, k - 1, axis=1)[:, :k]
-            found[start : start + step, place] = np.sqrt(np.maximum(near, 0.0)).mean(axis=1)
-    return found
+            distances[start : start + step, place] = np.sqrt(np.maximum(near, 0.0)).mean(axis=1)
+    return distances

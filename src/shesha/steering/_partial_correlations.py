@@ -13,6 +13,7 @@ from shesha.nulls import Exchange, exchange
 from shesha.results import PartialCorrelation, PartialCorrelations
 from shesha.support import argument_types as kinds
 from shesha.support.arrays import to_host
+from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Mask, Matrix, Seed, Vector
 
@@ -65,8 +66,8 @@ def partial_correlations(
     """
     columns = _columns(table)
     kinds.sequence(given, "given")
-    for name, one in (("target", target), *(("given", one) for one in given)):
-        check.choice(one, tuple(columns), name)
+    for name, column in (("target", target), *(("given", one) for one in given)):
+        check.choice(column, tuple(columns), name)
     if target in given:
         raise ValueError(f"given must not contain the target, got {target!r}")
     values = _numbers(columns, len(given))
@@ -195,8 +196,6 @@ def _notes(n: int, design: Exchange) -> tuple[str, ...]:
             f"with only {n} models, intervals are approximate and large correlations occur by chance; use more models"
         )
     if design.log_count < np.log(1000):
-        notes.append(
-            f"there are only {round(np.exp(design.log_count))} ways to shuffle {design.text}, so p-values cannot "
-            "be small"
-        )
+        ways = count(round(np.exp(design.log_count)), "way")
+        notes.append(f"p-values cannot be small with only {ways} to shuffle {design.text}")
     return tuple(notes)

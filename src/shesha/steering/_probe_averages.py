@@ -38,12 +38,10 @@ def interval(values: Vector) -> tuple[float, float]:
     return float(found.mean() - margin), float(found.mean() + margin)
 
 
-def score_with_null(
-    name: str, values: Matrix, closer: str, level: float, bounds: tuple[float, float] = (0.0, 1.0)
-) -> SteeringScore:
+def score_with_null(name: str, values: Matrix, closer: str, level: float) -> SteeringScore:
     """Compare a score with its null; the first line of values has the true labels, with one column per probe."""
     means = mean(values)
-    low, high = np.clip(interval(values[0]), *bounds)
+    low, high = np.clip(interval(values[0]), 0.0, 1.0)
     if np.isnan(means[0]):
         return SteeringScore(name=name, value=np.nan, closer=closer, reason=_NOTHING[name])
     if len(means) == 1:

@@ -77,18 +77,18 @@ class Setup:
 
 def outcomes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Outcome]:
     """Fit every probe of the plan and steer the other half along its direction."""
-    found: list[Outcome] = []
+    results: list[Outcome] = []
     for start in range(0, len(plan.labelling), _AT_A_TIME):
         span = slice(start, start + _AT_A_TIME)
         training, codes = plan.training[:, span], plan.codes[plan.labelling[span]].T
         fitted = probes(X.values, codes, training, n_classes, setup.method, setup.C, ENOUGH)
-        found += parallel(
+        results += parallel(
             lambda j, fitted=fitted, codes=codes, training=training: steer(  # type: ignore[misc]
                 X, codes[:, j], ~training[:, j], fitted[j], fitted[j].direction, setup
             ),
             range(len(fitted)),
         )
-    return found
+    return results
 
 
 def fit_observed_probes(X: Coordinates, n_classes: int, plan: Plan, setup: Setup) -> list[Probe]:

@@ -96,12 +96,12 @@ def steerability(
     setup = Setup(steps, method, check.positive(C, "C"), NEIGHBOURS)
     rng = generator(seed)
     plan = draw_plan(known, check.count(n_splits, "n_splits"), shuffle_count(n_draws), rng)
-    found = outcomes(rows, known.n_classes, plan, setup)
-    own = found[: 2 * plan.n_splits]
+    all_outcomes = outcomes(rows, known.n_classes, plan, setup)
+    true_label_outcomes = all_outcomes[: 2 * plan.n_splits]
     probes = fit_observed_probes(rows, known.n_classes, plan, setup)
     axes = random_directions(rows.axes, check.count(n_directions, "n_directions"), rng)
     control = _control_outcomes(axes, rows, plan, probes, setup)
-    scores = _scores(found, plan)
+    scores = _scores(all_outcomes, plan)
     source, target = _poles(probes)
     largest = _largest_drop(known, scores[0].value, source, target)
     return Steerability(
@@ -114,13 +114,14 @@ def steerability(
         anti_steerable=scores[4],
         random_drop=float(mean(_column(control, "max_drop"))),
         random_anti_steerable=float(mean(_column(control, "anti_steerable"))),
-        strength=float(np.median([one.strength for one in own])) / (rows.norm if units == "norm" else 1.0),
+        strength=float(np.median([one.strength for one in true_label_outcomes]))
+        / (rows.norm if units == "norm" else 1.0),
         largest_drop=largest,
         alphas=tuple(given.tolist()),
-        accuracies=_mean_curve(own),
+        accuracies=_mean_curve(true_label_outcomes),
         random_accuracies=_mean_curve(control),
-        shuffled_accuracies=_mean_curve(found[2 * plan.n_splits :]) if n_draws else (),
-        effects=tuple(_effects(own, rows).tolist()),
+        shuffled_accuracies=_mean_curve(all_outcomes[2 * plan.n_splits :]) if n_draws else (),
+        effects=tuple(_effects(true_label_outcomes, rows).tolist()),
         units=units,
         norm=rows.norm,
         method=method,

@@ -22,14 +22,14 @@ RELATIVE: Sequence[float] = (-0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5)
 def strengths(alphas: ArrayLike, units: Units, norm: float) -> tuple[Vector, Vector]:
     """Return the given strengths, and the same in the units of the rows."""
     check.choice(units, UNITS, "units")
-    found = np.asarray(alphas)
-    if found.ndim != 1 or found.dtype.kind not in "fiu" or len(found) < 2:
+    values = np.asarray(alphas)
+    if values.ndim != 1 or values.dtype.kind not in "fiu" or len(values) < 2:
         raise ValueError(f"alphas must be at least two numbers, got {alphas!r}")
-    found = np.sort(found.astype(np.float64))
-    if not np.isfinite(found).all():
-        raise ValueError(f"alphas must be finite, got {found.tolist()}")
-    if len(np.unique(found)) < len(found):
-        raise ValueError(f"alphas must differ, got {found.tolist()}")
-    if 0.0 not in found:
-        raise ValueError(f"alphas must contain 0, the reference for all effects, got {found.tolist()}")
-    return found, found * (norm if units == "norm" else 1.0)
+    values = np.sort(values.astype(np.float64))
+    if not np.isfinite(values).all():
+        raise ValueError(f"alphas must be finite, got {values.tolist()}")
+    if len(np.unique(values)) < len(values):
+        raise ValueError(f"alphas must differ, got {values.tolist()}")
+    if 0.0 not in values:
+        raise ValueError(f"alphas must contain 0, the reference for all effects, got {values.tolist()}")
+    return values, values * (norm if units == "norm" else 1.0)

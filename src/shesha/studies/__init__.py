@@ -10,7 +10,7 @@ Rows are kept as soon as they are computed, and a run that was killed resumes. T
 shesha-studies: `shesha study list` names them. `shesha study run mymodule:mystudy` runs a study of your own.
 """
 
-from shesha.studies.checks import Check, checks_of, judged, missing
+from shesha.studies.checks import Check, judge_number, missing_checks
 from shesha.studies.index import write_index
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_comparison import compare_with_published
@@ -27,11 +27,10 @@ __all__ = [
     "Study",
     "StudyRun",
     "Unreachable",
-    "checks_of",
     "compare_with_published",
     "find",
-    "judged",
-    "missing",
+    "judge_number",
+    "missing_checks",
     "run",
     "studies",
     "study",

@@ -40,15 +40,15 @@ def adopt(study: Study, store: ResultStore, folder: Path, key: Any) -> int:
     seconds = about["seconds"] / max(1, len(rows))
     # The table does not say which of several machines computed a row.
     places = " or ".join(about.get("places", ()))
-    found = {}
+    adopted = {}
     for cell in (*study.full, *study.quick):
         row = known.get(_row_parameters({name: _text(value) for name, value in cell.items()}, names))
         if row is not None:
             values = {name: _value(text) for name, text in row.items() if name not in cell}
             kept = {"row": {**cell, **values}, "seconds": seconds, "day": about["days"][-1]}
-            found[key(cell)] = json.dumps({**kept, "place": places} if places else kept)
-    store.put(study.kind, found)
-    return len(found)
+            adopted[key(cell)] = json.dumps({**kept, "place": places} if places else kept)
+    store.put(study.kind, adopted)
+    return len(adopted)
 
 
 def _row_parameters(row: Mapping[str, str], names: set[str]) -> tuple[tuple[str, str], ...]:

@@ -63,7 +63,7 @@ def write_appendix(folder: Path, summaries: list[dict[str, Any]], checks: pd.Dat
     checks : DataFrame
         Theirs, with `study` and `counts`.
     """
-    for paper, own in _by_paper(checks):
+    for paper, own in _group_by_paper(checks):
         write_text(folder / _page_link(paper), _numbers(paper, own))
     write_text(folder / EVERY, checks.to_csv(index=False, float_format="%.6g"))
     write_text(folder / APPENDIX, "\n\n".join(_parts(summaries, checks)) + "\n")
@@ -92,17 +92,18 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
         + ", ".join(f"{mark} {SAID[name][1]}" for name, mark in _MARKS.items())
         + "."
     )
-    for paper, some in _by_kind(summaries):
+    for paper, some in _group_by_paper_kind(summaries):
         yield f"### {paper}"
         yield markdown_table(["study", "question", "in a sentence", "counts"], [_line(one, checks) for one in some])
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
+    theirs = checks[checks.counts != result_counts.OWN]
     for verdict, title in _LISTED:
         yield f"## {title}"
-        yield _table(checks[checks.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
+        yield _table(theirs[theirs.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
     yield "## Table by table"
-    for paper, own in _by_paper(checks):
+    for paper, own in _group_by_paper(checks):
         yield f"### {paper}, table by table"
         yield f"[Every number]({_page_link(paper)})"
         lines = [
@@ -153,7 +154,8 @@ def _verdict_counts(checks: pd.DataFrame) -> str:
     return (
         f"**{len(results):,} published results: {', '.join(told) or 'none'}.** The basis of those that "
         f"agree: {', '.join(on) or 'nothing yet'}; {loose:,} of them agree loosely. The other "
-        f"{len(checks) - len(results):,} lines are transcription, arithmetic and repeats, and are not counted."
+        f"{len(checks) - len(results):,} lines are transcription, arithmetic, repeats and claims of our own, and are "
+        "not counted."
     )
 
 
@@ -163,7 +165,7 @@ def _verdict(line: Any) -> str:
     return f"{_MARKS[line.verdict]} {line.verdict}{rests}"
 
 
-def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _group_by_paper_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Group the studies by paper, with new ones last."""
     names = ("Geometric Stability", "Null calibration", "ReSi")
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in (*names, "New")}
@@ -172,7 +174,7 @@ def _by_kind(summaries: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[s
     yield from ((name, own) for name, own in groups.items() if own)
 
 
-def _by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _group_by_paper(checks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for paper, own in checks.groupby([str(where).partition(",")[0] for where in checks["where"]]):
         yield str(paper), own
 
@@ -210,7 +212,7 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
-    counts = checks[checks.study == name].verdict.value_counts()
+    counts = checks[(checks.study == name) & (checks.counts != result_counts.OWN)].verdict.value_counts()
     return [
         f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
 from shesha.studies.tolerance import LOOSE as LOOSE
@@ -88,7 +88,7 @@ class Check:
         return self.verdict == AGREES and self.why.startswith(LOOSE)
 
 
-def judged(
+def judge_number(
     where: str,
     what: str,
     published: float,
@@ -122,11 +122,11 @@ def judged(
 
     Examples
     --------
-    >>> judged("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
+    >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.92, error=0.01).verdict
     'agrees'
-    >>> judged("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
+    >>> judge_number("Paper, Table 1", "correlation", 0.18, 0.32, error=0.13).why
     'loose: anything from -0.0748 to 0.435 would agree'
-    >>> judged("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
+    >>> judge_number("Paper, Table 1", "CKA", 0.91, 0.99, error=0.01, why="other weights").verdict
     'differs'
     """
     if ours is None or isnan(ours):
@@ -141,7 +141,7 @@ def judged(
     return Check(where, what, published, ours, DIFFERS, why)
 
 
-def with_basis_and_words(
+def set_basis_by_words(
     checks: Iterable[Check], basis: str, words: Iterable[str] = ("",), but: Iterable[str] = ()
 ) -> tuple[Check, ...]:
     """Set the basis of checks without one whose "place | name" contains one of the words."""
@@ -156,42 +156,7 @@ def with_basis_and_words(
     )
 
 
-def checks_of(table: pd.DataFrame, where: str, what: Callable[[Any], str], why: str = "") -> list[Check]:
-    """Convert a table of `beside` into checks, one per line.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With columns `published`, `ours` and `verdict`.
-    where : str
-        Paper and table, for all lines.
-    what : callable
-        Takes a line, returns what its number is.
-    why : str
-        Reason where numbers differ.
-    """
-    lines = (line for _, line in table.iterrows())
-    return [
-        Check(
-            where,
-            what(line),
-            float(line.published),
-            None if isnan(line.ours) else float(line.ours),
-            str(line.verdict),
-            why
-            if line.verdict != AGREES
-            else loosely(float(line.published), _largest_difference_from_mean(line), float(line.ours)),
-        )
-        for line in lines
-    ]
-
-
-def _largest_difference_from_mean(line: Any) -> float:
-    """Allowed difference between a published draw and the mean of ours."""
-    return tolerance.allowed_difference(float(line.get("sd", 0.0)), decimals=15)
-
-
-def missing(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
+def missing_checks(where: str, what: Iterable[tuple[str, float | str]], why: str) -> list[Check]:
     """Return checks for published numbers, (what, published), that cannot be repeated here, with the reason."""
     return [Check(where, name, published, None, UNREACHABLE, why) for name, published in what]
 

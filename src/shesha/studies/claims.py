@@ -226,7 +226,7 @@ def fact_names(text: str) -> set[str]:
 @cache
 def claims() -> tuple[Claim, ...]:
     """Return all claims, paper by paper."""
-    return tuple(claim_of(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
+    return tuple(parse_claim(paper, dict(entry)) for paper, read in _files().items() for entry in read["claim"])
 
 
 def limits() -> dict[str, str]:
@@ -259,20 +259,20 @@ def _read(place: Path) -> dict[str, Any]:
         return tomllib.load(file)
 
 
-def claim_of(paper: str, entry: dict[str, Any]) -> Claim:
+def parse_claim(paper: str, entry: dict[str, Any]) -> Claim:
     """Return the claim of an entry."""
-    rules: dict[str, Any] = {name: rule_of(entry.pop(name)) for name in QUESTIONS if name in entry}
+    rules: dict[str, Any] = {name: parse_rule(entry.pop(name)) for name in QUESTIONS if name in entry}
     return Claim(paper, **entry, **rules)
 
 
-def rule_of(entry: dict[str, Any]) -> Rule:
+def parse_rule(entry: dict[str, Any]) -> Rule:
     """Return the rule of an entry."""
     (operator,) = (name for name in OPERATORS if name in entry)
     words = {name: entry[name] for name in (YES, NO, OPEN) if name in entry}
     return Rule(entry["fact"], operator, float(entry[operator]), entry["reason"], words, entry.get("control", ""))
 
 
-def of_study(name: str) -> tuple[Claim, ...]:
+def claims_of_study(name: str) -> tuple[Claim, ...]:
     """Return the claims that a study decides."""
     return tuple(one for one in claims() if one.study == name)
 
@@ -283,14 +283,14 @@ Line = tuple[str, str]
 
 def decide(study: str, checks: tuple[Check, ...], facts: Facts, lesser: Mapping[Line, Claim]) -> tuple[Check, ...]:
     """Put the engine's verdicts where claims decide checks: main ones by words, lesser ones by place and label."""
-    deciding = {one.check: judge(one, facts) for one in of_study(study) if one.check}
+    deciding = {one.check: judge(one, facts) for one in claims_of_study(study) if one.check}
     by_line = {line: judge(one, facts) for line, one in lesser.items()}
 
-    def found(check: Check) -> Judged | None:
+    def decision_of(check: Check) -> Judged | None:
         main = (one for words, one in deciding.items() if words in check.what)
         return next(main, by_line.get((check.where, check.what)))
 
-    return tuple(_apply_decision(one, found(one)) for one in checks)
+    return tuple(_apply_decision(one, decision_of(one)) for one in checks)
 
 
 def _apply_decision(check: Check, found: Judged | None) -> Check:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from shesha.support.types import Index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +55,7 @@ Facts = Mapping[str, Fact]
 MakeFacts = Callable[["pd.DataFrame", "pd.DataFrame | None"], Facts]
 
 
-def as_facts(found: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
+def as_facts(values: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
     """Return numbers and words as facts without intervals, under names that begin alike.
 
     Examples
@@ -62,7 +64,7 @@ def as_facts(found: Mapping[str, Any], prefix: str = "") -> dict[str, Fact]:
     >>> f"{found['drift rho']:.2f}, {found['drift best']}"
     '0.50, CKA'
     """
-    return {prefix + str(name): _as_fact(one) for name, one in found.items()}
+    return {prefix + str(name): _as_fact(one) for name, one in values.items()}
 
 
 def _as_fact(found: Any) -> Fact:
@@ -88,6 +90,136 @@ def over_draws(values: ArrayLike) -> Fact:
     half = float(t.ppf(0.975, len(drawn) - 1) * drawn.std(ddof=1) / np.sqrt(len(drawn)))
     mean = float(drawn.mean())
     return Fact(mean, mean - half, mean + half)
+
+
+def resampled(statistic: Callable[[NDArray[np.intp]], float], units: Sequence[Index], draws: int = 500) -> Fact:
+    """Return a statistic of rows, with the percentile interval of whole units drawn with replacement.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes places of rows.
+    units : sequence of array of int
+        Places of the rows of each unit. One unit has no interval.
+    draws : int
+
+    Examples
+    --------
+    >>> values = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> f"{resampled(lambda rows: float(values[rows].mean()), [np.array([i]) for i in range(4)]):.1f}"
+    '2.5 [1.5, 3.5]'
+    """
+    rng = np.random.default_rng(0)
+    value = float(statistic(np.sort(np.concatenate(units))))
+    if len(units) < 2:
+        return Fact(value)
+    found = [
+        statistic(np.concatenate([units[place] for place in rng.integers(len(units), size=len(units))]))
+        for _ in range(draws)
+    ]
+    low, high = np.nanpercentile(found, [2.5, 97.5])
+    return Fact(value, float(low), float(high))
+
+
+def difference(first: ArrayLike, second: ArrayLike) -> Fact:
+    """Difference of the means of two independent samples, with Welch's interval.
+
+    Examples
+    --------
+    >>> f"{difference([3.0, 4.0, 5.0], [1.0, 2.0, 3.0]):.1f}"
+    '2.0 [-0.3, 4.3]'
+    """
+    from scipy.stats import ttest_ind
+
+    a, b = (np.asarray(one, dtype=np.float64) for one in (first, second))
+    value = float(a.mean() - b.mean())
+    if min(len(a), len(b)) < 2:
+        return Fact(value)
+    if np.ptp(a) == 0 and np.ptp(b) == 0:
+        return Fact(value, value, value)
+    found = ttest_ind(a, b, equal_var=False).confidence_interval()
+    return Fact(value, float(found.low), float(found.high))
+
+
+def group_means(rows: pd.DataFrame, by: Sequence[str], column: str) -> list[Fact]:
+    """Mean of a column in each group of rows, with Student's interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"d": [1, 1, 2, 2], "score": [0.1, 0.3, 0.5, 0.5]})
+    >>> ", ".join(f"{one:.1f}" for one in group_means(rows, ["d"], "score"))
+    '0.2 [-1.1, 1.5], 0.5 [0.5, 0.5]'
+    """
+    return [over_draws(own[column]) for _, own in rows.groupby(list(by), sort=False)]
+
+
+def steps(rows: pd.DataFrame, axis: str, column: str, unit: Sequence[str] = ("seed",)) -> list[Fact]:
+    """Mean differences of a column between neighbouring values of an axis, paired within units.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"d": [1, 1, 2, 2], "seed": [0, 1, 0, 1], "score": [0.1, 0.3, 0.5, 0.7]})
+    >>> ", ".join(f"{one:.1f}" for one in steps(rows, "d", "score"))
+    '0.4 [0.4, 0.4]'
+    """
+    wide = rows.pivot_table(index=list(unit), columns=axis, values=column).diff(axis=1)
+    return [over_draws(wide[name]) for name in wide.columns[1:]]
+
+
+def largest(facts: Iterable[Fact]) -> Fact:
+    """Return the largest number; the limits are the largest of theirs.
+
+    Examples
+    --------
+    >>> f"{largest([Fact(0.2, 0.1, 0.3), Fact(0.1, -0.2, 0.4)]):.1f}"
+    '0.2 [0.1, 0.4]'
+    """
+    return _extreme(facts, max)
+
+
+def smallest(facts: Iterable[Fact]) -> Fact:
+    """Return the smallest number; the limits are the smallest of theirs.
+
+    Examples
+    --------
+    >>> f"{smallest([Fact(0.2, 0.1, 0.3), Fact(0.1, -0.2, 0.4)]):.1f}"
+    '0.1 [-0.2, 0.3]'
+    """
+    return _extreme(facts, min)
+
+
+def absolute(one: Fact) -> Fact:
+    """Return the absolute value of a number, with the limits of absolute values in its interval.
+
+    Examples
+    --------
+    >>> f"{absolute(Fact(-0.2, -0.3, 0.1)):.1f}"
+    '0.2 [0.0, 0.3]'
+    """
+    low, high = sorted(map(abs, (one.low, one.high)))
+    return Fact(abs(one.value), 0.0 if one.low < 0 < one.high else low, high)
+
+
+def _extreme(facts: Iterable[Fact], which: Callable[[Iterable[float]], float]) -> Fact:
+    some = list(facts)
+    ends = zip(*(one.limits for one in some), strict=True)
+    low, high = (which(end) for end in ends)
+    known = any(not isnan(one.low) for one in some)
+    return Fact(which(one.value for one in some), low if known else NAN, high if known else NAN)
+
+
+def over_correlations(rhos: ArrayLike) -> Fact:
+    """Mean of correlations of independent sets, with Student's interval after Fisher's transformation.
+
+    Examples
+    --------
+    >>> f"{over_correlations([0.5, 0.7, 0.9]):.2f}"
+    '0.75 [-0.20, 0.97]'
+    """
+    one = over_draws(np.arctanh(np.clip(np.asarray(rhos, dtype=np.float64), -0.999999, 0.999999)))
+    return Fact(*(float(np.tanh(value)) for value in (one.value, one.low, one.high)))
 
 
 def rate(hits: int, n: int) -> Fact:

@@ -11,7 +11,7 @@ from shesha.results.generic_page import as_table
 from shesha.studies.checks import SAID, VERDICTS, Check
 from shesha.studies.checks import as_table as checks_table
 from shesha.studies.page import Page, Picture
-from shesha.studies.run_files import StudyRun, _describe_run, page_of
+from shesha.studies.run_files import StudyRun, _describe_run, build_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,19 +24,19 @@ _CHECKS = (
 )
 
 
-def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
+def study_page(run: StudyRun, about: Mapping[str, str]) -> report.Page:
     """Return the sections of a study: its answer, its first picture, its main limits, then everything.
 
     Parameters
     ----------
-    found : StudyRun
+    run : StudyRun
         With at least one row.
     about : mapping of str to str
         What else to tell of what was run.
     """
 
-    study = found.study
-    page, _ = page_of(study, found.rows)
+    study = run.study
+    page, _ = build_page(study, run.rows)
     pictures = [_picture_part(one) for one in page.pictures]
     tables = [report.Section(title, (as_table(frame, title),)) for title, frame in page.tables]
     return report.Page(
@@ -44,14 +44,14 @@ def study_page(found: StudyRun, about: Mapping[str, str]) -> report.Page:
         question=f"{_question_source(study.paper)} (study {study.name})",
         answer=tuple(filter(None, (page.answer, _verdict_sentence(page.checks)))),
         numbers=tuple(pictures[:1]) or tuple(part for one in tables[:1] for part in one.parts),
-        doubts=(*_notes(page.notes[:_FIRST]), *_incomplete(found)),
+        doubts=(*_notes(page.notes[:_FIRST]), *_incomplete(run)),
         sections=(
             *([report.Section("More to know", _notes(page.notes[_FIRST:]))] if page.notes[_FIRST:] else []),
             *_checks(page),
             *([report.Section("Pictures", tuple(pictures[1:]))] if pictures[1:] else []),
             *(tables if pictures else tables[1:]),
         ),
-        ran=(*about.items(), *_ran(found)),
+        ran=(*about.items(), *_ran(run)),
     )
 
 

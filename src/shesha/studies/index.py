@@ -16,7 +16,7 @@ from shesha.studies.checks import AGREES, UNREACHABLE
 from shesha.studies.claims import Judged, findings
 from shesha.studies.facts import Facts, from_table
 from shesha.studies.run_files import CHECKS, FACTS, SUMMARY
-from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judged, page_name, scorecard
+from shesha.studies.scorecards import CLAIMS, GROUPS, bars, claims_page, counts, judge_papers, page_name, scorecard
 from shesha.support.atomic_files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ def write_index(out: str | os.PathLike[str] = "studies") -> Path:
     found = sorted(folder.glob(f"*/{SUMMARY}"))
     if not found:
         raise ValueError(
-            f"out must hold pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
+            f"out must contain pages of studies, got none in {folder}: `shesha study run NAME --out {folder}`"
         )
     summaries = [json.loads(place.read_text(encoding="utf-8")) for place in found]
     checks = _collect_checks(folder, [one["name"] for one in summaries])
     facts = _facts_in(folder)
-    papers = judged(facts)
+    papers = judge_papers(facts)
     for paper, own in papers.items():
         write_text(folder / page_name(paper), scorecard(paper, own))
     if papers:

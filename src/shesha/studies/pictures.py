@@ -46,15 +46,15 @@ def lines(
     """
     earlier: list[Any] = []
     for place, name in enumerate(rows[by].unique() if order is None else order):
-        found = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
+        summary = rows[rows[by] == name].groupby(x)[y].agg(["mean", "std"])
         colour = PALETTE[place % len(PALETTE)]
-        hides = dashed and any(_overlap(one, found["mean"]) for one in earlier)
-        earlier.append(found["mean"])
+        hides = dashed and any(_overlap(one, summary["mean"]) for one in earlier)
+        earlier.append(summary["mean"])
         style: dict[str, Any] = {"linestyle": (0, (5, 5))} if hides else {"marker": "o", "markersize": 3.5}
-        ax.plot(found.index, found["mean"], color=colour, label=str(name), **style)
-        spread = found["std"].fillna(0.0)
+        ax.plot(summary.index, summary["mean"], color=colour, label=str(name), **style)
+        spread = summary["std"].fillna(0.0)
         ax.fill_between(
-            found.index, found["mean"] - spread, found["mean"] + spread, color=colour, alpha=0.15, linewidth=0
+            summary.index, summary["mean"] - spread, summary["mean"] + spread, color=colour, alpha=0.15, linewidth=0
         )
 
 
@@ -63,7 +63,7 @@ def _overlap(first: pd.Series, second: pd.Series) -> bool:
     return first.index.equals(second.index) and bool((first - second).abs().max() < 0.01)
 
 
-def with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
+def draw_with_intervals(ax: Any, x: Iterable[float], found: Iterable[Fact], **style: Any) -> None:
     """Draw facts against x with their intervals; `style` is that of matplotlib's `errorbar`."""
     facts = list(found)
     values = np.array([one.value for one in facts])

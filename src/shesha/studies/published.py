@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.tolerance import JOINT
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def unreachable(why: str, ours: float | str | None = None) -> Found:
 
 def against(
     published: pd.DataFrame | None,
-    found: Mapping[str, Found],
+    answers: Mapping[str, Found],
     missing: Mapping[str, str] | None = None,
 ) -> tuple[Check, ...]:
     """Convert every published line into a check by its key.
@@ -82,7 +82,7 @@ def against(
     ----------
     published : DataFrame
         Columns `where`, `what`, `key`, `published` (a number or words); if need be `error`, and `decimals` (default 3).
-    found : mapping of key to Found
+    answers : mapping of key to Found
     missing : mapping of str to str
         What keys that cannot be repeated begin with, and what is missing.
 
@@ -100,7 +100,7 @@ def against(
     """
     assert published is not None
     keyed = ((line, str(line.key)) for _, line in published.iterrows())
-    return tuple(check_of(line, found.get(key) or _missing(key, missing or {})) for line, key in keyed)
+    return tuple(judge_line(line, answers.get(key) or _missing(key, missing or {})) for line, key in keyed)
 
 
 def _missing(key: str, reasons: Mapping[str, str]) -> Found:
@@ -108,7 +108,7 @@ def _missing(key: str, reasons: Mapping[str, str]) -> Found:
     return unreachable(found[0]) if found else Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
-def check_of(line: Any, found: Found, unit: str = "") -> Check:
+def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
     """Judge one published line.
 
     Raises
@@ -117,28 +117,30 @@ def check_of(line: Any, found: Found, unit: str = "") -> Check:
         If words are published and numbers found without a verdict, or the other way round. Words agree if they are
         the same, and a number agrees with a bound, such as "< 0.001", that it is below.
     """
-    where, what, told = str(line["where"]), _what(line, unit), as_number(line["published"])
-    if found.verdict is not None:
-        why = "" if found.verdict == AGREES else found.why
-        return Check(where, what, told, found.ours, found.verdict, why or found.note)
-    if isinstance(told, str) and isinstance(found.ours, str):
-        same = told == found.ours
-        return Check(where, what, told, found.ours, AGREES if same else DIFFERS, found.note if same else found.why)
-    if isinstance(told, str) and told.startswith("<") and isinstance(found.ours, float):
-        below = found.ours < float(told.removeprefix("<"))
-        return Check(where, what, told, found.ours, AGREES if below else DIFFERS, found.note if below else found.why)
-    if isinstance(told, str) or isinstance(found.ours, str):
-        raise TypeError(f"published must be a number where ours has no verdict, got {told!r} and {found.ours!r}")
-    absent = found.ours is None or isnan(found.ours)
-    return judged(
+    where, what, number = str(line["where"]), _what(line, unit), as_number(line["published"])
+    if answer.verdict is not None:
+        why = "" if answer.verdict == AGREES else answer.why
+        return Check(where, what, number, answer.ours, answer.verdict, why or answer.note)
+    if isinstance(number, str) and isinstance(answer.ours, str):
+        same = number == answer.ours
+        return Check(where, what, number, answer.ours, AGREES if same else DIFFERS, answer.note if same else answer.why)
+    if isinstance(number, str) and number.startswith("<") and isinstance(answer.ours, float):
+        below = answer.ours < float(number.removeprefix("<"))
+        return Check(
+            where, what, number, answer.ours, AGREES if below else DIFFERS, answer.note if below else answer.why
+        )
+    if isinstance(number, str) or isinstance(answer.ours, str):
+        raise TypeError(f"published must be a number where ours has no verdict, got {number!r} and {answer.ours!r}")
+    absent = answer.ours is None or isnan(answer.ours)
+    return judge_number(
         where,
         what,
-        told,
-        found.ours,
-        error=found.error,
+        number,
+        answer.ours,
+        error=answer.error,
         published_error=_or(line.get("error"), 0.0),
-        decimals=found.decimals if found.decimals is not None else int(_or(line.get("decimals"), 3)),
-        why=found.why or (ABSENT if absent else ""),
+        decimals=answer.decimals if answer.decimals is not None else int(_or(line.get("decimals"), 3)),
+        why=answer.why or (ABSENT if absent else ""),
     )
 
 
@@ -150,29 +152,29 @@ def as_number(value: object) -> float | str:
         return str(value)
 
 
-def decimals_of(text: str) -> int:
+def count_decimals(text: str) -> int:
     """Count the printed decimals of a number, without zeros at the end.
 
     Examples
     --------
-    >>> decimals_of("0.250"), decimals_of("12")
+    >>> count_decimals("0.250"), count_decimals("12")
     (2, 0)
     """
     return len(text.partition(".")[2].rstrip("0"))
 
 
-def key_of(line: Any) -> str:
+def claim_key(line: Any) -> str:
     """Return the key by which a claim in words is answered, "" for a line that has none."""
     key = line.get("key")
     return key.removeprefix(_WORDED) if isinstance(key, str) else ""
 
 
-def label_of(line: Any) -> tuple[str, str]:
+def line_label(line: Any) -> tuple[str, str]:
     """Return the place and the label of a published line, as its check has them."""
     return str(line["where"]), _what(line, "")
 
 
-def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
+def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Table]:
     """Separate printed numbers from claims in words, and remove the prefix "claim/" from the latter's keys."""
     assert published is not None
     worded = published.key.astype(str).str.startswith(_WORDED)
@@ -180,36 +182,36 @@ def apart(published: pd.DataFrame | None) -> tuple[Table, Table]:
     return published[~worded], claims.assign(key=claims.key.str.removeprefix(_WORDED))
 
 
-def of(published: Table, *where: str) -> Table:
+def lines_of(published: Table, *where: str) -> Table:
     """Return the lines of tables or sections: "Table 47", "10.3"."""
     return published[published["where"].isin([PAPER + one for one in where])]
 
 
 def number(published: Table, where: str, row: str, name: str) -> float:
     """Return one published number."""
-    own = of(published, where)
+    own = lines_of(published, where)
     return float(own[(own.row.astype(str) == row) & (own.number == name)].published.iloc[0])
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
     """Yield published numbers of other models, with those of a stand-in if available."""
     for _, line in lines.iterrows():
-        yield check_of(line, unreachable(why, ours(str(line.row), line.number)), unit)
+        yield judge_line(line, unreachable(why, ours(str(line.row), line.number)), unit)
 
 
 def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
     """Yield one check for each line of a table of models: whether the model is available."""
     for _, line in lines.iterrows():
         own = at_hand.get(str(line.row))
-        yield check_of(line, unreachable(why) if own is None else Found(own, why="another name"))
+        yield judge_line(line, unreachable(why) if own is None else Found(own, why="another name"))
 
 
-def derived(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
+def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
     """Compare numbers of the text with the values that follow from the rounded published tables."""
     for _, line in lines.iterrows():
         found = ours(str(line.row), line.number)
-        decimals = decimals_of(str(line.published))
-        yield check_of(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
+        decimals = count_decimals(str(line.published))
+        yield judge_line(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
 
 
 def _what(line: Any, unit: str) -> str:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Limits within which a share counted over n independent draws lies with a given probability.
+def binomial_limits(rate: float, n: int) -> tuple[float, float]:
+    """Limits within which a share counted over n independent draws lies with probability 0.95.
 
     Examples
     --------
@@ -22,12 +22,12 @@ def binomial_limits(rate: float, n: int, coverage: float = 0.95) -> tuple[float,
     """
     from scipy.stats import binom
 
-    low, high = binom.interval(coverage, n, rate)
+    low, high = binom.interval(0.95, n, rate)
     return float(low / n), float(high / n)
 
 
-def rate_interval(hits: int, n: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson for a counted share.
+def rate_interval(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of Clopper and Pearson for a counted share.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def rate_interval(hits: int, n: int, coverage: float = 0.95) -> tuple[float, flo
     """
     from scipy.stats import binomtest
 
-    found = binomtest(hits, n).proportion_ci(coverage)
+    found = binomtest(hits, n).proportion_ci(0.95)
     return float(found.low), float(found.high)
 
 
-def rank_correlations(rows: pd.DataFrame, first: str, second: str, by: str = "seed") -> Vector:
+def rank_correlations(rows: pd.DataFrame, first: str, second: str) -> Vector:
     """Spearman's correlation of two columns within each draw."""
     from scipy.stats import spearmanr
 
-    return np.array([spearmanr(own[first], own[second]).statistic for _, own in rows.groupby(by)], dtype=np.float64)
+    return np.array([spearmanr(own[first], own[second]).statistic for _, own in rows.groupby("seed")], dtype=np.float64)

@@ -14,14 +14,15 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from shesha._version import __version__
-from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, with_basis_and_words
+from shesha.studies.checks import OWN_NUMBERS, STAND_IN, UNREACHABLE, Check, as_table, set_basis_by_words
 from shesha.studies.claims import decide
 from shesha.studies.facts import Fact, Facts
 from shesha.studies.facts import as_table as facts_table
 from shesha.studies.page import Page, save_page
 from shesha.studies.study_definition import Study
-from shesha.studies.study_rules import answer_of, lesser_claims, published_of
+from shesha.studies.study_rules import lesser_claims, read_published, study_answer
 from shesha.support.atomic_files import write_text
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,36 +58,36 @@ class StudyRun:
         return len(self.rows) == self.n_cells
 
 
-def write(found: StudyRun, folder: Path) -> Path:
+def write(run: StudyRun, folder: Path) -> Path:
     """Write the rows, and the page if there are any; return the path of the page.
 
     Where no page can be made, an earlier one keeps its files, rows included. The new rows and the reason then have
     files of their own.
     """
 
-    study, own = found.study, folder / found.study.name
-    own.mkdir(parents=True, exist_ok=True)
-    if not len(found.rows):
-        return _write_failure_page(found, own, "No cell has a row.")
+    study, place = run.study, folder / run.study.name
+    place.mkdir(parents=True, exist_ok=True)
+    if not len(run.rows):
+        return _write_failure_page(run, place, "No cell has a row.")
     if not study.pages:
-        return _write_failure_page(found, own, f"The study marks no function with `@{study.cell.__name__}.page`.")
+        return _write_failure_page(run, place, f"The study marks no function with `@{study.cell.__name__}.page`.")
     try:
-        page, found_facts = page_of(study, found.rows)
+        page, found_facts = build_page(study, run.rows)
     except Exception as error:
         # Pages are made for whole grids; what a part lacks must not cost the rows, nor the studies after this one.
-        need = "" if found.complete else " It may need more cells than these."
-        _write_failure_page(found, own, f"The page was not made: {_error_location(error)}.{need}")
-        if found.complete:
+        need = "" if run.complete else " It may need more cells than these."
+        _write_failure_page(run, place, f"The page was not made: {_error_location(error)}.{need}")
+        if run.complete:
             raise ValueError(
                 f"the page of {study.name} must be made of its rows, got {_error_location(error)} (rows are kept)"
             ) from error
         return page_path(study, folder)
-    _write_rows(found, own / ROWS)
+    _write_rows(run, place / ROWS)
     for name in (FAILED_PAGE, FAILED_ROWS):
-        (own / name).unlink(missing_ok=True)
+        (place / name).unlink(missing_ok=True)
     if found_facts:
-        write_text(own / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
-    write_text(own / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
+        write_text(place / FACTS, facts_table(found_facts).to_csv(index=False, float_format="%.6g"))
+    write_text(place / CHECKS, as_table(page.checks).to_csv(index=False, float_format="%.6g"))
     summary = {
         "name": study.name,
         "version": study.version,
@@ -94,16 +95,16 @@ def write(found: StudyRun, folder: Path) -> Path:
         "question": study.question,
         "answer": page.answer,
         "stand_ins": study.stand_ins,
-        "grid": "quick" if found.quick else "full",
-        "cells": found.n_cells,
-        "rows": len(found.rows),
-        "unreachable": len(found.unreachable),
-        "seconds": round(sum(found.seconds), 1),
-        "days": list(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else [],
-        "places": dict(found.places),
+        "grid": "quick" if run.quick else "full",
+        "cells": run.n_cells,
+        "rows": len(run.rows),
+        "unreachable": len(run.unreachable),
+        "seconds": round(sum(run.seconds), 1),
+        "days": list(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else [],
+        "places": dict(run.places),
     }
-    write_text(own / SUMMARY, json.dumps(summary, indent=1) + "\n")
-    return save_page(page, own, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(found)))
+    write_text(place / SUMMARY, json.dumps(summary, indent=1) + "\n")
+    return save_page(page, place, f"{study.name} ({study.paper})", study.question, "\n\n".join(_describe_run(run)))
 
 
 def _write_rows(found: StudyRun, place: Path) -> None:
@@ -117,34 +118,34 @@ def _error_location(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
-def page_of(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
+def build_page(study: Study, rows: pd.DataFrame) -> tuple[Page, Facts]:
     """Return the page of a study with the engine's verdicts and answer, and the facts that decide them."""
-    page, facts = study.pages[0](rows, published_of(study)), facts_of(study, rows)
+    page, facts = study.pages[0](rows, read_published(study)), study_facts(study, rows)
     checks = checks_of_page(study, page.checks, facts)
-    return replace(page, checks=checks, answer=answer_of(study, facts) or page.answer), facts
+    return replace(page, checks=checks, answer=study_answer(study, facts) or page.answer), facts
 
 
-def facts_of(study: Study, rows: pd.DataFrame) -> Facts:
+def study_facts(study: Study, rows: pd.DataFrame) -> Facts:
     """Return the facts of a study's rows by name, if it has any."""
     made: dict[str, Fact] = {}
     for make in study.fact_makers:
-        made |= make(rows, published_of(study))
+        made |= make(rows, read_published(study))
     return made
 
 
 def checks_of_page(study: Study, checks: Sequence[Check], facts: Facts) -> tuple[Check, ...]:
     """Say what each check rests on, with the engine's verdicts where claims are data."""
-    return with_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
+    return set_basis(study, decide(study.name, tuple(checks), facts, lesser_claims(study)))
 
 
-def with_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
+def set_basis(study: Study, checks: Sequence[Check]) -> tuple[Check, ...]:
     """Set the basis of each check, as the study declares it."""
     told = [
-        one if one.verdict == UNREACHABLE else with_basis_and_words([one], OWN_NUMBERS, study.own_numbers)[0]
+        one if one.verdict == UNREACHABLE else set_basis_by_words([one], OWN_NUMBERS, study.own_numbers)[0]
         for one in checks
     ]
     words = ("",) if study.stand_ins else ("stand-in",)
-    return with_basis_and_words(with_basis_and_words(told, STAND_IN, words, but=study.repeated), study.on)
+    return set_basis_by_words(set_basis_by_words(told, STAND_IN, words, but=study.repeated), study.on)
 
 
 def has_page(study: Study, folder: Path) -> bool:
@@ -158,38 +159,38 @@ def page_path(study: Study, folder: Path) -> Path:
     return failed if failed.exists() else folder / study.name / PAGE
 
 
-def _write_failure_page(found: StudyRun, own: Path, why: str) -> Path:
+def _write_failure_page(run: StudyRun, place: Path, why: str) -> Path:
     """Write the rows and a page about the run if no full page can be made, beside an earlier one if there is one."""
-    earlier = (own / SUMMARY).exists()
+    earlier = (place / SUMMARY).exists()
     page, rows = (FAILED_PAGE, FAILED_ROWS) if earlier else (PAGE, ROWS)
     kept = "The other files are those of an earlier run." if earlier else ""
-    if len(found.rows) or not (own / rows).exists():
-        _write_rows(found, own / rows)
-    parts = [f"# {found.study.name}", found.study.question, why, kept, *_describe_run(found, rows)]
-    place = own / page
+    if len(run.rows) or not (place / rows).exists():
+        _write_rows(run, place / rows)
+    parts = [f"# {run.study.name}", run.study.question, why, kept, *_describe_run(run, rows)]
+    place = place / page
     write_text(place, "\n\n".join(filter(None, parts)) + "\n")
     return place
 
 
-def _describe_run(found: StudyRun, rows: str = ROWS) -> Iterator[str]:
+def _describe_run(run: StudyRun, rows: str = ROWS) -> Iterator[str]:
     """Describe what was run, and what was not."""
-    study, grid = found.study, "quick" if found.quick else "full"
+    study, grid = run.study, "quick" if run.quick else "full"
     if study.stand_ins:
         yield f"Stand-ins: {study.stand_ins}."
-    flag = " --quick" if found.quick else ""
+    flag = " --quick" if run.quick else ""
     yield (
-        f"`shesha study run {study.name}{flag}`: {len(found.rows)} of the {found.n_cells} cells of the {grid} grid "
-        f"(version {study.version} of the study), {_duration(sum(found.seconds))} of one worker, "
-        f"{' to '.join(dict.fromkeys((found.days[0], found.days[-1]))) if found.days else 'not run'}. "
+        f"`shesha study run {study.name}{flag}`: {len(run.rows)} of the {run.n_cells} cells of the {grid} grid "
+        f"(version {study.version} of the study), {_duration(sum(run.seconds))} of one worker, "
+        f"{' to '.join(dict.fromkeys((run.days[0], run.days[-1]))) if run.days else 'not run'}. "
         f"Rows: `{rows}`."
     )
-    for what, cells in (("raised an error", found.failures), ("could not be reached", found.unreachable)):
+    for what, cells in (("raised an error", run.failures), ("could not be reached", run.unreachable)):
         if cells:
             reasons = sorted(set(cells.values()))
-            yield f"{len(cells)} cells {what}: " + "; ".join(reasons[:5]) + "."
+            yield f"{count(len(cells), 'cell')} {what}: " + "; ".join(reasons[:5]) + "."
     here = place()
     yield f"This page: shesha {__version__}, {here}."
-    for other, n in sorted(found.places.items()):
+    for other, n in sorted(run.places.items()):
         if other != here:
             yield f"{n} of the rows: {other}."
 

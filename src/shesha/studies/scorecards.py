@@ -30,7 +30,7 @@ GROUPS: tuple[tuple[str, Callable[[Judged], bool]], ...] = (
 """Groups of the claims of a scorecard, from the best; every claim is in exactly one."""
 
 
-def judged(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
+def judge_papers(facts: Mapping[str, Facts]) -> dict[str, list[Judged]]:
     """Judge the claims of every paper with finished studies, by their facts."""
     found: dict[str, list[Judged]] = {}
     for one in claims():
@@ -56,7 +56,7 @@ def scorecard(paper: str, found: list[Judged]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def claims_page(found: Mapping[str, list[Judged]]) -> str:
+def claims_page(papers: Mapping[str, list[Judged]]) -> str:
     """Return the page of all claims, paper by paper, with everything we found."""
     parts = [
         "# All claims in full",
@@ -65,7 +65,7 @@ def claims_page(found: Mapping[str, list[Judged]]) -> str:
         f"if the whole interval lies on one side of a [threshold]({_RULES}), and inconclusive otherwise. Back to "
         "[the index](index.md).",
     ]
-    for paper, own in found.items():
+    for paper, own in papers.items():
         parts += [f"## {paper}", f"The main claims on one screen: [scorecard]({page_name(paper)})."]
         parts += [_full_table([one for one in own if one.claim.card])]
         if others := [one for one in own if not one.claim.card]:
@@ -121,16 +121,16 @@ def counts(found: list[Judged]) -> list[int]:
     return [sum(belongs(one) for one in own) for _, belongs in GROUPS]
 
 
-def bars(found: Mapping[str, list[Judged]]) -> Figure:
+def bars(papers: Mapping[str, list[Judged]]) -> Figure:
     """Draw one bar per paper, divided by the groups of its main claims."""
-    made, (ax,) = figure(width=7.5, height=0.6 + 0.5 * len(found))
+    made, (ax,) = figure(width=7.5, height=0.6 + 0.5 * len(papers))
     colours = (PALETTE[2], PALETTE[0], PALETTE[1], "0.75", "0.45", "0.9")
-    numbers = [counts(own) for own in found.values()]
+    numbers = [counts(own) for own in papers.values()]
     for place, ((label, _), colour) in enumerate(zip(GROUPS, colours, strict=True)):
         left = [sum(one[:place]) for one in numbers]
         widths = [one[place] for one in numbers]
         if any(widths):
-            ax.barh(list(found), widths, left=left, color=colour, label=label)
+            ax.barh(list(papers), widths, left=left, color=colour, label=label)
     ax.invert_yaxis()
     ax.set(xlabel="main claims")
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))

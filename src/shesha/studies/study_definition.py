@@ -164,9 +164,9 @@ def study(
 def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
     """Yield the parameters of each cell."""
     known = signature(cell).parameters
-    made = [dict(one) for one in _combinations_of(grid)]
+    made = [dict(one) for one in _combinations(grid)]
     if not made:
-        raise ValueError(f"{which} must hold at least one cell, got none")
+        raise ValueError(f"{which} must contain at least one cell, got none")
     for one in made:
         unknown = [name for name in one if name not in known]
         if unknown:
@@ -176,7 +176,7 @@ def _cells(grid: Grid, which: str, cell: Cell) -> Iterator[dict[str, Any]]:
         yield one
 
 
-def _combinations_of(grid: Grid) -> Iterator[Mapping[str, Any]]:
+def _combinations(grid: Grid) -> Iterator[Mapping[str, Any]]:
     if isinstance(grid, Mapping):
         yield from (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     else:

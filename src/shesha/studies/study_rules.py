@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies import registry
-from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, claim_of, fact_names, rule_of
+from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published import key_of, label_of
+from shesha.studies.published import claim_key, line_label
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OF_RULES = ("fact", "reason", "control", YES, NO, OPEN, *OPERATORS)
 
 
-def published_of(study: Study) -> pd.DataFrame | None:
+def read_published(study: Study) -> pd.DataFrame | None:
     """Read the published numbers of a study, if it has some."""
     import pandas as pd
 
@@ -39,7 +39,7 @@ def _folder(study: Study) -> Path:
     return registry.data_folder(study) or Path(getsourcefile(study.cell) or "").parent
 
 
-def rules_of(study: Study) -> dict[str, Any]:
+def read_rules(study: Study) -> dict[str, Any]:
     """Read the file of rules of a study, empty if it has none."""
     place = _folder(study) / "rules" / f"{study.name}.toml"
     return tomllib.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
@@ -53,11 +53,11 @@ def lesser_claims(study: Study) -> dict[Line, Claim]:
     ValueError
         If a rule has a key that no published line has.
     """
-    rules: dict[str, Any] = rules_of(study).get("claim", {})
-    published = published_of(study)
+    rules: dict[str, Any] = read_rules(study).get("claim", {})
+    published = read_published(study)
     if published is None or not rules:
         return {}
-    lines = [(label_of(line), key_of(line)) for _, line in published.iterrows()]
+    lines = [(line_label(line), claim_key(line)) for _, line in published.iterrows()]
     found = {line: entry for line, key in lines if (entry := _entry(key, rules))}
     unused = [key for key in rules if not any(fnmatchcase(known, key) for _, known in lines)]
     if unused:
@@ -85,15 +85,15 @@ def _claim_from_line(study: str, line: Line, entry: dict[str, Any]) -> Claim:
     own = {"found": "", "on": "", "card": False} | entry
     if "fact" in own:
         own["repeated"] = {name: own.pop(name) for name in _OF_RULES if name in own}
-    return claim_of("", own | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
+    return parse_claim("", own | {"name": line[1], "study": study, "where": line[0], "quote": line[1]})
 
 
-def answer_of(study: Study, facts: Facts) -> str:
+def study_answer(study: Study, facts: Facts) -> str:
     """Return the answer of a study's page, "" if its rules hold none; sentences whose facts are absent are left out."""
-    return " ".join(filter(None, (_sentence(entry, facts) for entry in rules_of(study).get("answer", ()))))
+    return " ".join(filter(None, (_sentence(entry, facts) for entry in read_rules(study).get("answer", ()))))
 
 
 def _sentence(entry: dict[str, Any], facts: Facts) -> str:
-    rule = rule_of({"reason": "", **entry}) if "fact" in entry else None
+    rule = parse_rule({"reason": "", **entry}) if "fact" in entry else None
     text = rule.words.get(rule.answer(facts), "") if rule else str(entry["text"])
     return text.format(**facts) if fact_names(text) <= set(facts) else ""

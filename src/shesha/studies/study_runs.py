@@ -69,16 +69,16 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"out must be a folder, got the file {folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
+    study_runs = []
     with runs.open_for_writing(folder / STORE) as store:
         for one, cells in zip(chosen, grids, strict=True):
             if not again:
                 adopt(one, store, folder / one.name, _key)
             failures = _compute(one, cells, store, workers, scheduler, again)
-            found.append(_as_run(one, store, quick, failures))
+            study_runs.append(_as_run(one, store, quick, failures))
             # Before the next study, which may be interrupted.
-            write(found[-1], folder)
-    return found
+            write(study_runs[-1], folder)
+    return study_runs
 
 
 def write_page(name: str | Study, out: str | os.PathLike[str] = "studies", *, quick: bool | None = None) -> Path:
@@ -109,7 +109,7 @@ def load_run(name: str | Study, out: str | os.PathLike[str], *, quick: bool | No
         If no cell of the study is there.
     """
     study = name if isinstance(name, Study) else find(name)
-    none = f"out must hold rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
+    none = f"out must contain rows of {study.name}, got none in {out}: `shesha study run {study.name} --out {out}`"
     with _store_with_rows(study, Path(out)) as store:
         if quick is None:
             known = dict(store.items(study.kind))
@@ -183,12 +183,12 @@ def _compute(
     plan = _Cells(store, study, jobs, meter)
     with meter:
         runs.run(plan, workforce, meter)
-    store.forget(_missing_of(study), [job.key for job in jobs])
-    store.put(_missing_of(study), plan.unreachable)
+    store.forget(_missing_key(study), [job.key for job in jobs])
+    store.put(_missing_key(study), plan.unreachable)
     return plan.failures
 
 
-def _missing_of(study: Study) -> str:
+def _missing_key(study: Study) -> str:
     """Key of the reasons for missing rows in a store."""
     return f"{study.kind} {_MISSING}"
 
@@ -216,6 +216,6 @@ def _as_run(study: Study, store: ResultStore, quick: bool, failures: Mapping[str
     days = sorted({one["day"] for one in found})
     seconds = tuple(float(one["seconds"]) for one in found)
     places = Counter(one["place"] for one in found if "place" in one)
-    missing = dict(store.items(_missing_of(study)))
+    missing = dict(store.items(_missing_key(study)))
     unreachable = {_key(one): missing[_key(one)] for one in cells if _key(one) in missing}
     return StudyRun(study, rows, dict(failures or {}), unreachable, len(cells), quick, seconds, tuple(days), places)

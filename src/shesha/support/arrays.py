@@ -96,7 +96,7 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
         raise ValueError(f"{name} must be an array, got lists of unequal lengths: {error}") from error
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def array_shape(value: Any) -> tuple[int, ...]:
     """Return the shape of any array; lists of unequal lengths have one axis."""
     try:
         return np.shape(value)
@@ -104,7 +104,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
         return (len(value),)
 
 
-def like_array(host: NDArray[Any] | float, array: Any) -> Any:
+def convert_like(host: NDArray[Any] | float, array: Any) -> Any:
     """Return a NumPy array as an array of another one's library and device."""
     if is_numpy(array):
         return host
@@ -153,7 +153,7 @@ def take_rows(array: Any, index: Any) -> Any:
     """Rows of a matrix (or entries of a vector), in the order of the index."""
     if is_numpy(array):
         return array[index]
-    return namespace(array).take(array, like_array(index, array) if is_numpy(index) else index, axis=0)
+    return namespace(array).take(array, convert_like(index, array) if is_numpy(index) else index, axis=0)
 
 
 def squared_lengths(rows: Any) -> Any:

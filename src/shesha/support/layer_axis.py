@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None
@@ -122,14 +122,14 @@ def split_layers(arrays: Mapping[Any, Any], layer_axis: LayerAxis = "guess") -> 
     ['hidden[0]', 'hidden[1]', 'other']
     """
     normalise_axis(layer_axis)
-    found: dict[Any, Any] = {}
+    layers: dict[Any, Any] = {}
     for name, array in arrays.items():
         shape = _three(array)
         parts = {name: array} if shape is None else _layers(str(name), array, split(shape, layer_axis))
-        if twice := [repr(one) for one in parts if one in found]:
+        if twice := [repr(one) for one in parts if one in layers]:
             raise ValueError(f"names must be distinct after layers are named, got {', '.join(twice)} twice")
-        found |= parts
-    return found
+        layers |= parts
+    return layers
 
 
 def layer_sequence(layers: Any, name: str, layer_axis: LayerAxis = "guess") -> Any:
@@ -166,7 +166,7 @@ def _three(array: Any) -> tuple[int, ...] | None:
     if isinstance(array, list | tuple):
         # Ragged lists, and tensors that do not come to NumPy, have no shape: whoever checks the values says so better.
         with suppress(ValueError, TypeError, RuntimeError):
-            shape = shape_of(array)
+            shape = array_shape(array)
     elif hasattr(array, "__getitem__"):
         # What has a shape but no entries, such as a representation made earlier, is one representation already.
         shape = getattr(array, "shape", None)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 _HEADER = b"SQLite format 3\0"
 _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -69,6 +71,24 @@ def connect(path: Path, layout: Layout, *, create: bool = True) -> sqlite3.Conne
         connection.close()
         raise
     return connection
+
+
+class Database:
+    """An open store, closed at the end of its `with` block."""
+
+    def __init__(self, path: Path, layout: Layout, *, create: bool) -> None:
+        self.path = path
+        self._connection = connect(path, layout, create=create)
+
+    def __enter__(self) -> Self:
+        """Stay open for a while."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._connection.close()
 
 
 def _unusable(path: Path, error: sqlite3.OperationalError) -> StoreError:

@@ -228,15 +228,15 @@ def _fixed_point_evidence(X: Matrix, targets: Matrix) -> Vector:
     # With fewer rows than features the public code keeps directions of length 0.
     alignment = Alignment.build(X, targets, max(n, d) * np.finfo(float).eps if n > d else -1.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = np.array(
+        evidence = np.array(
             [
                 _fixed_point(alignment.squares, along, rest, n, d)
                 for along, rest in zip(alignment.along.T, alignment.rest, strict=True)
             ]
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(evidence).all():
         raise NotEstimable("the published iteration overflows: scale X, or use the default")
-    return found
+    return evidence
 
 
 def _fixed_point(squares: Vector, along: Vector, rest: float, n: int, d: int) -> float:

@@ -55,7 +55,7 @@ def _probabilities(P: ArrayLike) -> NDArray[np.float64]:
     rows = check.matrix(P, "P")
     negative = np.flatnonzero((rows < 0).any(axis=1))
     if len(negative):
-        raise ValueError(f"P must hold probabilities, got negative numbers in rows {check.join_items(negative)}")
+        raise ValueError(f"P must contain probabilities, got negative numbers in rows {check.join_items(negative)}")
     sums = rows.sum(axis=1, keepdims=True)
     off = np.flatnonzero(np.abs(sums - 1) > _ROW_SUM)
     if len(off):

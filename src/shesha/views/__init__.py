@@ -32,7 +32,7 @@ from shesha.views.representation import (
     aligned,
     check_named_arrays,
     choose_folding,
-    move_together,
+    move_to_one_device,
 )
 from shesha.views.sampled_halves import SampledHalves
 from shesha.views.split_halves import SplitHalves
@@ -83,7 +83,7 @@ __all__ = [
     "hint_of_distances",
     "layers_in_one_order",
     "looks_like_distances",
-    "move_together",
+    "move_to_one_device",
     "representation_from",
     "rows_or_distances",
     "take_rows",

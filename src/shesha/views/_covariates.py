@@ -16,7 +16,7 @@ from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.standardisation import is_constant
 from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
-from shesha.nulls.design_arguments import STRATUM
+from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.permutation_design import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
@@ -176,19 +176,19 @@ def _terms(parts: Mapping[str, Matrix], of_numbers: Mapping[str, Matrix]) -> Mat
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield each covariate with its name."""
     if hasattr(covariates, "columns") and hasattr(covariates, "iloc"):
-        found = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
+        columns = [(f"covariates[{str(name)!r}]", np.asarray(covariates[name])) for name in covariates.columns]
     elif isinstance(covariates, Mapping):
-        found = [(f"covariates[{str(name)!r}]", to_host(column, str(name))) for name, column in covariates.items()]
-        _require_vectors(found)
+        columns = [(f"covariates[{str(name)!r}]", to_host(column, str(name))) for name, column in covariates.items()]
+        _require_vectors(columns)
     else:
         array = to_host(covariates, "covariates")
         if array.ndim not in (1, 2) or 0 in array.shape:
             raise ValueError(f"covariates must be of shape (n,) or (n, n_covariates), got shape {array.shape}")
         if array.ndim == 1:
-            found = [("covariates", array)]
+            columns = [("covariates", array)]
         else:
-            found = [(f"column {at} of covariates", column) for at, column in enumerate(array.T)]
-    for name, column in found:
+            columns = [(f"column {at} of covariates", column) for at, column in enumerate(array.T)]
+    for name, column in columns:
         if len(column) != n_rows:
             raise ValueError(f"{name} must have one value for each of the {n_rows} rows, got {len(column)}")
         yield name, column
@@ -196,7 +196,7 @@ def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]
 
 def _require_vectors(columns: list[tuple[str, NDArray[Any]]]) -> None:
     if not columns:
-        raise ValueError("covariates must hold at least one covariate, got an empty mapping")
+        raise ValueError("covariates must contain at least one covariate, got an empty mapping")
     for name, column in columns:
         if column.ndim != 1:
             raise ValueError(f"{name} must be of shape (n,), got shape {column.shape}")

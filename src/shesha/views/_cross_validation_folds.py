@@ -90,7 +90,7 @@ class Folds(View):
 
     def predicts(self, other: Folds) -> float:
         """Share of the other's variance in each fold that is predicted from the rows outside it."""
-        errors, spread = self.cached_with(
+        errors, spread = self.cache_for_pair(
             other, "errors", lambda: ridge_regression.prediction_errors(self.rows, self.parts, other.rows)
         )
         return 1.0 - errors / spread

@@ -77,7 +77,7 @@ class Features(View):
 
     def nuclear_norm(self, other: Features) -> float:
         """Sum of the singular values of the cross-product of the centred rows."""
-        return self.cached_with(
+        return self.cache_for_pair(
             other, "nuclear norm", lambda: float(singular_values(self.compact.T @ other.compact).sum())
         )
 

@@ -40,11 +40,11 @@ class NeighbourDistances(View):
                 "all rows are equal" if len(distinct) == 1 else f"needs at least 3 distinct rows, got {len(distinct)}"
             )
         kept = rows[distinct]
-        distances = neighbour_distances(kept, cls.ranks_among(len(kept) - 1))[0]
+        distances = neighbour_distances(kept, cls.powers_of_two_up_to(len(kept) - 1))[0]
         return cls(kept, length_unit(source.to_numpy.rows), len(rows) - len(kept), distances)
 
     @staticmethod
-    def ranks_among(n_others: int) -> Index:
+    def powers_of_two_up_to(n_others: int) -> Index:
         """Powers of two up to the number of other rows and to the largest rank."""
         return np.asarray(2 ** np.arange(int(np.log2(min(n_others, MOST_RANKS))) + 1), dtype=np.intp)
 

@@ -203,17 +203,17 @@ class Neighbours(View):
             out[stretch] = np.einsum("ijk,ik->ij", self.rows[self.lists[stretch]], self.rows[stretch])
         return out
 
-    def _distances(self, own: Index, others: Index) -> Matrix:
+    def _distances(self, rows: Index, others: Index) -> Matrix:
         if self.rows is not None:
             # Half the squared distance of unit rows keeps its digits where rows are close.
             if not is_numpy(self.rows):
-                return 0.5 * device_kernels.squared_distances_between(self.rows, own, others)
-            difference = self.rows[others] - self.rows[own]
+                return 0.5 * device_kernels.squared_distances_between(self.rows, rows, others)
+            difference = self.rows[others] - self.rows[rows]
             return np.asarray(0.5 * np.einsum("ijk,ijk->ij", difference, difference))
         assert self.distances is not None
-        own = np.broadcast_to(own, others.shape)
-        itself = own == others
-        at = condensed_index(np.where(itself, 0, own), np.where(itself, 1, others), self.n_rows)
+        rows = np.broadcast_to(rows, others.shape)
+        itself = rows == others
+        at = condensed_index(np.where(itself, 0, rows), np.where(itself, 1, others), self.n_rows)
         return np.where(itself, 0.0, self.distances[at])
 
     def permute(self, order: Index) -> Neighbours:
@@ -227,7 +227,7 @@ class Neighbours(View):
         if self.ties is not None:
             place = np.empty_like(order)
             place[order] = np.arange(len(order))
-            broken = Neighbours(self.ties.break_by(place, self.lists), self.rows, self.distances)
+            broken = Neighbours(self.ties.break_ties(place, self.lists), self.rows, self.distances)
             return Relabelled(
                 broken.lists, self.rows, self.distances, tied=True, original=broken, order=order, own=self
             )

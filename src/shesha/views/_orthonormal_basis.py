@@ -105,11 +105,11 @@ class Basis(View):
 
     def overlap(self, other: Basis) -> Matrix:
         """Cosines between the directions of the two, on their device."""
-        return self.cached_with(other, "overlap", lambda: self.directions.T @ other.directions)
+        return self.cache_for_pair(other, "overlap", lambda: self.directions.T @ other.directions)
 
     def squared_overlap(self, other: Basis) -> Matrix:
         """Squared cosines between the directions of the two."""
-        return self.cached_with(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
+        return self.cache_for_pair(other, "squared overlap", lambda: np.asarray(to_host(self.overlap(other)) ** 2))
 
     def canonical_correlations(self, other: Basis) -> Vector:
         """Cosines of the principal angles between the spaces that the directions span, largest first."""

@@ -66,14 +66,14 @@ class RowRanks(View):
 
     def mean_rank_of_nearest(self, other: RowRanks) -> float:
         """Mean rank that the nearest rows here have in the other."""
-        own, nearest = self.own, self.nearest
+        own_ranks, nearest = self.own, self.nearest
         if self.order is not None:
             place = np.empty_like(self.order)
             place[self.order] = np.arange(len(place))
-            own, nearest = place[own], place[nearest]
+            own_ranks, nearest = place[own_ranks], place[nearest]
         if other.order is not None:
-            own, nearest = other.order[own], other.order[nearest]
-        return float(other.ranks[own, nearest] @ self.shares / self.shares.sum())
+            own_ranks, nearest = other.order[own_ranks], other.order[nearest]
+        return float(other.ranks[own_ranks, nearest] @ self.shares / self.shares.sum())
 
     def permute(self, order: Index) -> RowRanks:
         """Relabel: row i of the result is row order[i] of this."""

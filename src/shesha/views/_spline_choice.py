@@ -44,26 +44,26 @@ def choose_terms(
     .. [1] Craven & Wahba 1979, Smoothing noisy data with spline functions, Numerische Mathematik 31.
     .. [2] Friedman 1991, Multivariate adaptive regression splines, Annals of Statistics 19 (what a place costs).
     """
-    found = {name: natural_spline(number, fewest) for name, number in numbers.items()}
+    chosen = {name: natural_spline(number, fewest) for name, number in numbers.items()}
     candidates = [fewest, *(count for count in _COUNTS if fewest < count < most), most]
     rows = [_sample(side) for side in sides]
     for name, number in numbers.items() if most > fewest else ():
-        fixed = np.concatenate([rest, *(terms for other, terms in found.items() if other != name)], axis=1)
-        found[name] = _spline_and_jumps(number, fixed, rows, candidates)
-    return found
+        fixed = np.concatenate([rest, *(terms for other, terms in chosen.items() if other != name)], axis=1)
+        chosen[name] = _spline_and_jumps(number, fixed, rows, candidates)
+    return chosen
 
 
 def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], candidates: Sequence[int]) -> Matrix:
     """Terms of a number beside fixed ones: as many jumps as the side wants that wants most, then spline terms alike."""
     fewest, most = candidates[0], candidates[-1]
     splines = [natural_spline(number, count) for count in candidates]
-    found = []
+    models = []
     for n_jumps in range(_MOST_JUMPS + 1):
         jumps = _jumps(number, fixed, rows, n_jumps)
         given = np.concatenate([fixed, jumps], axis=1)
         losses = [_losses(rows, np.concatenate([given, spline], axis=1), n_jumps) for spline in splines]
-        found.append((jumps, np.array(losses)))
-    jumps, least = found[int(np.argmin([losses.min(axis=0) for _, losses in found], axis=0).max())]
+        models.append((jumps, np.array(losses)))
+    jumps, least = models[int(np.argmin([losses.min(axis=0) for _, losses in models], axis=0).max())]
     best = candidates[int(np.argmin(least, axis=0).max())]
     spline = natural_spline(number, min(most, round(_MORE * best))) if best > fewest else splines[0]
     return np.concatenate([spline, jumps], axis=1)

@@ -95,12 +95,12 @@ def adjust_for_covariates(
         if len(side.shape) > 2:
             raise ValueError(f"covariates must have one row per input, got data of shape {side.shape}")
     ordered = labels_in_order((side.names for side in sides), {"covariates": covariates})["covariates"]
-    found = Covariates.build(ordered, sides[0].n_rows)
+    known = Covariates.build(ordered, sides[0].n_rows)
     for side in sides:
-        if side.n_rows != found.n_rows:
-            raise ValueError(f"covariates must have the {side.n_rows} compared rows, got {found.n_rows} rows")
+        if side.n_rows != known.n_rows:
+            raise ValueError(f"covariates must have the {side.n_rows} compared rows, got {known.n_rows} rows")
     sides = [side.to_numpy for side in sides]
     features = [side.rows for side in sides if not side.has_distances_only]
-    if features and found.columns is not None:
-        found = found.fit(*features)
-    return [Adjusted(side, found) for side in sides], found
+    if features and known.columns is not None:
+        known = known.fit(*features)
+    return [Adjusted(side, known) for side in sides], known

@@ -17,7 +17,7 @@ from shesha.kernels.diagonal_corrections import diagonal_correction
 from shesha.kernels.distances import inner_products, n_pairs
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support.arrays import (
-    like_array,
+    convert_like,
     namespace,
     order_statistics,
     spread,
@@ -247,14 +247,14 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
     rows *= sqrt(size) * squared_norm**-0.25
-    found = Gram(n, unbiased, rows, size=size)
+    gram = Gram(n, unbiased, rows, size=size)
     if upper is not None:
         scale = squared_norm**-0.5
         upper *= scale
-        found.__dict__["entries"] = (
+        gram.__dict__["entries"] = (
             _centred(upper, lengths * scale, True, size) if unbiased else (upper, lengths * scale)
         )
-    return found
+    return gram
 
 
 def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vector]:
@@ -285,7 +285,7 @@ def _median_square(squared: Vector, n: int, *, published: bool) -> float:
 
 def _append_diagonal(triangle: Vector, n: int, value: float) -> tuple[Vector, Vector]:
     """Return the triangle and a diagonal of equal entries."""
-    return triangle, like_array(np.full(n, value), triangle)
+    return triangle, convert_like(np.full(n, value), triangle)
 
 
 def _centred(triangle: Vector, diagonal: Vector, unbiased: bool, size: float = 1.0) -> tuple[Vector, Vector]:

@@ -30,7 +30,7 @@ class QueryNeighbours(Neighbours):
     closeness: query_search.Closeness = "distance"
 
     @classmethod
-    def of_queries(
+    def from_queries(
         cls, source: RowSource, queries: Index, *, k: int = 10, metric: Standard = "cosine"
     ) -> QueryNeighbours:
         """Search for the neighbours of some rows among all."""

@@ -99,24 +99,12 @@ class RankedRdm(View):
 
     @classmethod
     def from_distances(
-        cls,
-        distances: Vector,
-        n_rows: int,
-        tolerance: float = 0.0,
-        defined: NDArray[np.bool_] | None = None,
-        *,
-        overwrite: bool = False,
+        cls, distances: Vector, n_rows: int, tolerance: float = 0.0, *, overwrite: bool = False
     ) -> RankedRdm:
         """Rank condensed distances; those closer than the tolerance tie. `overwrite` saves memory."""
-        kept = distances if defined is None else distances[defined]
-        if kept.shape[0] < 2:
+        if distances.shape[0] < 2:
             return cls(n_rows, np.full(distances.shape[0], np.nan))
-        values = ranks.unit_ranks(kept, tolerance, kept if overwrite else None)
-        if defined is None:
-            return cls(n_rows, values)
-        filled = np.full(len(distances), np.nan if np.isnan(values[0]) else 0.0)
-        filled[defined] = values
-        return cls(n_rows, filled)
+        return cls(n_rows, ranks.unit_ranks(distances, tolerance, distances if overwrite else None))
 
     def permute(self, order: Index) -> RankedRdm:
         """Relabel: row i of the result is row order[i] of this."""

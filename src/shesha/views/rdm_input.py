@@ -12,7 +12,7 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support import arrays as arrays
-from shesha.support.arrays import shape_of
+from shesha.support.arrays import array_shape
 from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, NotEstimable, warn
 
@@ -57,7 +57,7 @@ class Rdm:
         self.condensed, self.n_rows = check.rdm(values, name)
         self.precision = input_precision(values)
         # A condensed triangle has a name per pair, if any.
-        self.names: Names | None = names if len(shape_of(values)) == 2 else None
+        self.names: Names | None = names if len(array_shape(values)) == 2 else None
 
     @classmethod
     def stack(cls, D: ArrayLike, name: str = "D") -> list[Rdm]:

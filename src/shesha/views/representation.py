@@ -83,7 +83,7 @@ class View:
         """Relabel: row i of the result is row order[i] of this."""
         raise NotImplementedError
 
-    def cached_with(self, other: View, name: str, work: Callable[[], Result]) -> Result:
+    def cache_for_pair(self, other: View, name: str, work: Callable[[], Result]) -> Result:
         """Compute a result of two views once, for all measures that need it.
 
         It is kept with the other view, which lives no longer than a draw in a null, until that meets another partner.
@@ -261,7 +261,7 @@ def check_named_arrays(arrays: Mapping[Any, Any], argument: str, label: str) -> 
     return found
 
 
-def move_together(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
+def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
     """Move all to NumPy, unless the work can run on devices and all are there."""
     if anywhere and not any(source is source.to_numpy for source in sources):
         return list(sources)
@@ -272,7 +272,7 @@ def aligned(
     a: Representation, b: Representation, folding: Folding, *, anywhere: bool = False
 ) -> tuple[Representation, Representation]:
     """Two representations as comparable matrices; `anywhere` leaves them on their device."""
-    a, b = move_together((a, b), anywhere=anywhere)
+    a, b = move_to_one_device((a, b), anywhere=anywhere)
     if a is b and len(a.shape) == 2:
         return a, b
     where = choose_folding(a, b, folding)

@@ -66,14 +66,14 @@ class RowSource:
     def read(self, rows: Index) -> Matrix:
         """Return the rows with these numbers, which must increase."""
         if not self.is_stored:
-            found = np.ascontiguousarray(self._array[rows], dtype=np.float64)
+            rows_read = np.ascontiguousarray(self._array[rows], dtype=np.float64)
         else:
-            found = np.empty((len(rows), self.n_features))
+            rows_read = np.empty((len(rows), self.n_features))
             for block in np.unique(rows // self._step):
                 some = np.flatnonzero(rows // self._step == block)
                 first, last = rows[some[0]], rows[some[-1]]
-                found[some] = np.asarray(self._array[int(first) : int(last) + 1])[rows[some] - first]
-        bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+                rows_read[some] = np.asarray(self._array[int(first) : int(last) + 1])[rows[some] - first]
+        bad = np.flatnonzero(~np.isfinite(rows_read).all(axis=1))
         if len(bad):
             raise ValueError(f"{self.name} must be finite, got NaN or infinity in rows {check.join_items(rows[bad])}")
-        return found
+        return rows_read

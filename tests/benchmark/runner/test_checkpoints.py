@@ -19,7 +19,7 @@ def test_a_checkpoint_of_another_network_is_told_with_its_file(here, toy):
     torch.save({"other": torch.zeros(2)}, path)
     run(toy, store="a.sqlite", measures=["CKA"], tests=["shortcut"])
     reason = accuracies("a.sqlite").set_index(["degree", "seed"]).loc[(0.5, 1), "reason"]
-    assert "weights must hold w of shape (12, 8), got ['other']" in reason
+    assert "weights must contain w of shape (12, 8), got ['other']" in reason
     assert f"(checkpoint {path}: remove it to train again)" in reason
     assert len(accuracies("a.sqlite").query("reason == ''")) == 8
 

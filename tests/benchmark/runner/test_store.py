@@ -57,7 +57,7 @@ def test_an_empty_file_becomes_a_store_but_holds_no_results(here, toy):
 def test_a_store_without_a_run_says_so(here):
     with Store("a.sqlite"):
         pass
-    with pytest.raises(StoreError, match=r"store must hold a run, got a\.sqlite, which is empty"):
+    with pytest.raises(StoreError, match=r"store must contain a run, got a\.sqlite, which is empty"):
         results("a.sqlite")
 
 

@@ -283,8 +283,8 @@ def outcome(**some):
 @pytest.mark.parametrize(
     ("some", "expected"),
     [
-        ({"representations": {}}, "representations must hold at least one layer of one pooling, got none"),
-        ({"representations": {"cls": ()}}, "representations must hold at least one layer"),
+        ({"representations": {}}, "representations must contain at least one layer of one pooling, got none"),
+        ({"representations": {"cls": ()}}, "representations must contain at least one layer"),
         ({"representations": {"cls": (np.ones((4, 2)), np.ones((3, 2)))}}, r"layer 1 of pooling 'cls' .*\(4\), got 3"),
         ({"probabilities": np.ones(4)}, r"probabilities must have shape \(4, n_classes\), got \(4,\)"),
         ({"probabilities": np.ones((3, 2))}, r"probabilities must have shape \(4, n_classes\), got \(3, 2\)"),

@@ -61,7 +61,7 @@ def fit(model: Model) -> Weights:
 
 def extract(model: Model, weights: Weights) -> Outcome:
     if set(weights) != {"w"} or tuple(weights["w"].shape) != (N_INPUTS, N_FEATURES):
-        raise ValueError(f"weights must hold w of shape ({N_INPUTS}, {N_FEATURES}), got {sorted(weights)}")
+        raise ValueError(f"weights must contain w of shape ({N_INPUTS}, {N_FEATURES}), got {sorted(weights)}")
     hidden = inputs() @ weights["w"].numpy()
     first = np.tanh(hidden)
     second = np.tanh(first @ np.random.default_rng(1).standard_normal((N_FEATURES, N_FEATURES)))

@@ -103,7 +103,7 @@ def test_either_order_serves_a_symmetric_measure_only():
     values = all_values(0, True)
     turned = {(b, a): value for (a, b), value in values.items()}
     assert groups(turned, GROUPS, "lower", True) == groups(values, GROUPS, "lower", True)
-    with pytest.raises(ValueError, match=r"values must hold every pair that the test needs .* got none for"):
+    with pytest.raises(ValueError, match=r"values must contain every pair that the test needs .* got none for"):
         groups(values, GROUPS, "lower", False)
 
 

@@ -104,5 +104,5 @@ def test_one_direction_serves_a_symmetric_measure_only():
     values = drawn(0, 5, True)
     upper = {(i, j): value for (i, j), value in values.items() if i < j}
     assert layers(upper, 5, "lower", True) == layers(values, 5, "lower", True)
-    with pytest.raises(ValueError, match=r"values must hold every pair .* got none for \(1, 0\)"):
+    with pytest.raises(ValueError, match=r"values must contain every pair .* got none for \(1, 0\)"):
         layers(upper, 5, "lower", False)

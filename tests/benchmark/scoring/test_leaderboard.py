@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shesha.benchmark import leaderboard, leaderboard_page, read_submissions
-from shesha.benchmark.submissions import place_of, training_influences
+from shesha.benchmark.submissions import measure_file, training_influences
 
 TASKS = tuple(f"net {k}" for k in range(8))
 
@@ -130,7 +130,7 @@ def test_other_files_are_refused_by_name(tmp_path, content, message):
 
 
 def test_empty_folders_and_several_suites_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="folder must hold submissions"):
+    with pytest.raises(ValueError, match="folder must contain submissions"):
         leaderboard(tmp_path)
     for suite in ("small", "paper"):
         write(tmp_path, "one", [0.5] * 8, suite=suite)
@@ -173,10 +173,10 @@ def test_a_copy_of_a_submission_is_refused(tmp_path):
 
 def test_measures_whose_names_differ_in_signs_keep_files_of_their_own(tmp_path):
     first, second = "MMD(sigma=1e-05)", "MMD(sigma=1e+05)"
-    place = place_of(tmp_path, first)
+    place = measure_file(tmp_path, first)
     place.write_text(json.dumps({"measure": first}))
-    other = place_of(tmp_path, second)
+    other = measure_file(tmp_path, second)
     assert other != place
-    assert place_of(tmp_path, first) == place
+    assert measure_file(tmp_path, first) == place
     other.write_text("half of a")
-    assert place_of(tmp_path, second) == other
+    assert measure_file(tmp_path, second) == other

@@ -51,8 +51,8 @@ def test_disagreement_and_accuracy(outputs):
     [
         ([0.5, 0.5], [[0.5, 0.5]], "p must be a non-empty 2-D array"),
         ([[0.5, 0.5]], [[0.5, 0.5], [1, 0]], r"q must have the shape of p, \(1, 2\), got \(2, 2\)"),
-        ([[0.5, 0.5]], [[2.0, -1.0]], "q must hold finite, non-negative probabilities"),
-        ([[0.5, np.nan]], [[0.5, 0.5]], "p must hold finite, non-negative probabilities"),
+        ([[0.5, 0.5]], [[2.0, -1.0]], "q must contain finite, non-negative probabilities"),
+        ([[0.5, np.nan]], [[0.5, 0.5]], "p must contain finite, non-negative probabilities"),
         ([[2.0, 3.0]], [[0.5, 0.5]], "p must have rows that sum to one, got a sum that deviates by 4"),
     ],
 )

@@ -131,7 +131,7 @@ Y = np.arange(12) % 2
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tests.accuracy_correlation([X], [P], Y), "representations must hold at least 2, got 1"),
+        (lambda: tests.accuracy_correlation([X], [P], Y), "representations must contain at least 2, got 1"),
         (lambda: tests.accuracy_correlation(3, [P], Y), "representations must be a sequence or mapping of arrays"),
         (lambda: tests.accuracy_correlation([X, X[1:]], [P, P], Y), "representations must have the same rows"),
         (lambda: tests.accuracy_correlation([X, X], [P, P, P], Y), "probabilities must be of the same models"),
@@ -141,10 +141,10 @@ Y = np.arange(12) % 2
         (lambda: tests.output_correlation([X, X], [P, P[:, :1] * 0 + 1], "CKA"), "q must have the shape of p"),
         (lambda: tests.augmentation({"a": [X, X]}), "groups must be a mapping of at least two names to models, got 1"),
         (lambda: tests.augmentation([[X, X], [X]]), "groups must be a mapping .*, got list"),
-        (lambda: tests.augmentation({"a": [X], "b": []}), r"groups\['b'\] must hold at least 1, got 0"),
+        (lambda: tests.augmentation({"a": [X], "b": []}), r"groups\['b'\] must contain at least 1, got 0"),
         (lambda: tests.augmentation({"a": [X], "b": [X[1:]]}), "groups must have the same rows"),
         (lambda: tests.layer_monotonicity([]), "models must be a sequence of at least one model's layers, got 0"),
-        (lambda: tests.layer_monotonicity([[X]]), r"models\[0\] must hold at least 2, got 1"),
+        (lambda: tests.layer_monotonicity([[X]]), r"models\[0\] must contain at least 2, got 1"),
         (lambda: tests.layer_monotonicity([[X, X], [X, X[1:]]], "CKA"), r"models\[1\] must have the same rows"),
         (lambda: tests.layer_monotonicity([[X, X]], "no such"), "measure must be one of"),
     ],

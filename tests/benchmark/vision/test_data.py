@@ -68,7 +68,7 @@ def test_the_fingerprint_follows_the_images_that_are_used(cifar: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"x_test": None}, "must hold x_train, y_train, x_test, y_test, got x_train, y_train, y_test"),
+        ({"x_test": None}, "must contain x_train, y_train, x_test, y_test, got x_train, y_train, y_test"),
         (
             {"x_test": np.zeros((2, 4, 5), np.uint8)},
             "test: images must be uint8 of shape .*got uint8 of shape .2, 4, 5.",
@@ -97,7 +97,7 @@ def test_npz_files_that_do_not_fit(
 
 def test_two_npz_files_are_one_too_many(cifar: Path, hyper: Callable[..., Hyper]) -> None:
     (cifar / "cifar100" / "more.npz").touch()
-    with pytest.raises(ValueError, match=r"must hold one npz file, got images\.npz, more\.npz"):
+    with pytest.raises(ValueError, match=r"must contain one npz file, got images\.npz, more\.npz"):
         load("CIFAR100", hyper())
 
 

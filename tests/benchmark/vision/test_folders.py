@@ -84,11 +84,11 @@ def test_fingerprints_of_photographs_follow_the_files(photographs: Path, hyper: 
 
 def test_folders_that_do_not_fit(photographs: Path, write_images: Write, hyper: Callable[..., Hyper]) -> None:
     write_images(photographs, ("val",), ("n09",), (8, 8))
-    with pytest.raises(ValueError, match="val must hold only classes that are in train as well, got n09"):
+    with pytest.raises(ValueError, match="val must contain only classes that are in train as well, got n09"):
         load("IN100", hyper())
     (photographs / "train" / "n09").mkdir()
-    with pytest.raises(ValueError, match=r"n09 must hold image files .*, got none"):
+    with pytest.raises(ValueError, match=r"n09 must contain image files .*, got none"):
         load("IN100", hyper())
     (photographs / "val").rename(photographs / "validation")
-    with pytest.raises(ValueError, match="must hold a folder val or test next to train"):
+    with pytest.raises(ValueError, match="must contain a folder val or test next to train"):
         load("IN100", hyper())

@@ -172,10 +172,10 @@ def test_ablation_compares_settings():
         (
             lambda t: correlation(t.head(3)),
             ValueError,
-            "table must hold at least 4 perturbations with all values, got 3",
+            "table must contain at least 4 perturbations with all values, got 3",
         ),
         (lambda t: correlation(t, given=["size"]), ValueError, "table must have the columns .* got none called 'size'"),
-        (lambda t: correlation(t, y="dataset"), TypeError, "table must hold numbers in column 'dataset', got"),
+        (lambda t: correlation(t, y="dataset"), TypeError, "table must contain numbers in column 'dataset', got"),
         (lambda t: correlation(t, confidence=1), ValueError, "confidence must be in"),
         (lambda t: correlations(t, by="lab"), ValueError, "got none called 'lab'"),
         (lambda t: influence(t.head(3)), ValueError, "at least 4 perturbations"),

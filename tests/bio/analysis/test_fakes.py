@@ -106,7 +106,7 @@ def test_seeds_change_nothing_unless_they_draw_cells(moved):
         (lambda X, y: fake_tables(X, {"a": 1}), "sizes must be at least 2, got 1"),
         (
             lambda X, y: compare_with_null_tables(pd.DataFrame(), [], len),
-            "fakes must hold at least one table, got none",
+            "fakes must contain at least one table, got none",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, 
 
     model = smollm2()
     names = {depth: f"layers.{depth - 1}" for depth in depths}
-    found: dict[tuple[str, int], list[Matrix]] = {}
+    layers: dict[tuple[str, int], list[Matrix]] = {}
     # States of all tokens of some texts at a time: those of all texts would be gigabytes.
     for start in range(0, len(texts), _AT_ONCE):
         states = encode(
@@ -76,8 +76,8 @@ def pool_layers(texts: Sequence[str], depths: Sequence[int]) -> dict[tuple[str, 
         )
         for depth, name in names.items():
             for pooling, rows in pooled(states[name]).items():
-                found.setdefault((pooling, depth), []).append(rows)
-    return {key: np.concatenate(parts) for key, parts in found.items()}
+                layers.setdefault((pooling, depth), []).append(rows)
+    return {key: np.concatenate(parts) for key, parts in layers.items()}
 
 
 def pooled(states: Array) -> dict[str, Matrix]:

@@ -25,15 +25,15 @@ def weighted_spearman(x: Vector, y: Vector, weights: NDArray[np.floating[Any]]) 
     >>> weighted_spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), np.array([[1.0, 1, 1], [2, 1, 0]])).tolist()
     [0.5, 1.0]
     """
-    found = []
+    correlations = []
     for start in range(0, len(weights), _TOGETHER):
         counts = weights[start : start + _TOGETHER].astype(np.float64)
         total = counts.sum(axis=1, keepdims=True)
         a, b = (_ranks(values, counts) - (total + 1) / 2 for values in (x, y))
         product, first, second = ((counts * one).sum(axis=1) for one in (a * b, a * a, b * b))
         with np.errstate(invalid="ignore"):
-            found.append(product / np.sqrt(first * second))
-    return np.concatenate(found)
+            correlations.append(product / np.sqrt(first * second))
+    return np.concatenate(correlations)
 
 
 def _ranks(values: Vector, counts: Matrix) -> Matrix:
@@ -81,15 +81,15 @@ def correlation(
     if n < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         nan = float("nan")
         return Correlation(n, nan, nan, nan, nan, nan, nan, nan)
-    found = spearmanr(first, second)
+    spearman = spearmanr(first, second)
     rng = np.random.default_rng(320)
     rows = weighted_spearman(first, second, counts(n, n_draws, rng))
     _, own = np.unique(np.asarray(groups)[there], return_inverse=True)
     whole = weighted_spearman(first, second, counts(own.max() + 1, n_group_draws, rng)[:, own])
     ends = [float(end) for one in (rows, whole) for end in np.nanpercentile(one, [2.5, 97.5])]
     low, high, group_low, group_high = ends
-    error, p = float(np.nanstd(whole)), float(found.pvalue)
-    return Correlation(n, float(found.statistic), low, high, group_low, group_high, error, p)
+    error, p = float(np.nanstd(whole)), float(spearman.pvalue)
+    return Correlation(n, float(spearman.statistic), low, high, group_low, group_high, error, p)
 
 
 def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32]:

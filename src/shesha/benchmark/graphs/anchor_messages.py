@@ -13,17 +13,17 @@ _BLOCK = 32
 """Nodes per block: small enough that their messages stay in the processor's cache."""
 
 
-def messages(weight: Tensor, from_anchors: Tensor, own: Tensor, nearest: Tensor) -> Tensor:
-    """Return relu(weight * from_anchors[nearest] + own), of shape (n_rows, n_sets, n_channels).
+def messages(weight: Tensor, from_anchors: Tensor, own_part: Tensor, nearest: Tensor) -> Tensor:
+    """Return relu(weight * from_anchors[nearest] + own_part), of shape (n_rows, n_sets, n_channels).
 
     Parameters
     ----------
     weight : what the distance makes of each message, of shape (n_rows, n_sets).
     from_anchors : projected features of the nodes that messages come from, of shape (n_nodes, n_channels).
-    own : projected features of the receiving nodes, of shape (n_rows, n_channels).
+    own_part : projected features of the receiving nodes, of shape (n_rows, n_channels).
     nearest : the sender of each message, int64, of shape (n_rows, n_sets).
     """
-    return functional.relu(torch.addcmul(own.unsqueeze(1), weight.unsqueeze(-1), _sent(from_anchors, nearest)))
+    return functional.relu(torch.addcmul(own_part.unsqueeze(1), weight.unsqueeze(-1), _sent(from_anchors, nearest)))
 
 
 def mean_message(weight: Tensor, from_anchors: Tensor, own: Tensor, nearest: Tensor) -> Tensor:
@@ -43,14 +43,18 @@ class _MeanMessage(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        weight, from_anchors, own, nearest = ctx.saved_tensors
-        to_weight, to_anchors, to_own = torch.empty_like(weight), torch.zeros_like(from_anchors), torch.empty_like(own)
+        weight, from_anchors, own_part, nearest = ctx.saved_tensors
+        to_weight, to_anchors, to_own = (
+            torch.empty_like(weight),
+            torch.zeros_like(from_anchors),
+            torch.empty_like(own_part),
+        )
         share = gradient / weight.shape[1]
-        for rows in _blocks(len(own)):
+        for rows in _blocks(len(own_part)):
             sent = _sent(from_anchors, nearest[rows])
             factor = weight[rows].unsqueeze(-1)
             # The sign of a message is one where it passed the relu; a mask of booleans takes twice as long.
-            passed = torch.addcmul(own[rows].unsqueeze(1), factor, sent).relu_().sign_()
+            passed = torch.addcmul(own_part[rows].unsqueeze(1), factor, sent).relu_().sign_()
             flow = passed.mul_(share[rows].unsqueeze(1))
             torch.sum(flow, dim=1, out=to_own[rows])
             torch.sum(sent.mul_(flow), dim=2, out=to_weight[rows])

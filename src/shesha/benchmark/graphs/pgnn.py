@@ -69,17 +69,17 @@ class PositionNetwork(nn.Module):
         layers = cast(list[PositionLayer], list(self.layers))
         *steps, final = _steps(self._anchors, rows, len(layers))
         closeness = self._anchors.closeness
-        from_anchors, own = self._first_projections(x)
+        from_anchors, own_part = self._first_projections(x)
         outputs = []
         for (layer, following), step in zip(pairwise(layers), steps, strict=True):
             weights = layer.weights(closeness, step.level)
-            structure = mean_message(weights, from_anchors, own[step.receivers], step.nearest)
+            structure = mean_message(weights, from_anchors, own_part[step.receivers], step.nearest)
             outputs.append(structure[step.rows])
             structure = dropout(structure, self._dropout, self.training)
             anchor_weight, own_weight = following.split()
-            from_anchors, own = structure @ anchor_weight.T, structure @ own_weight.T + following.message.bias
+            from_anchors, own_part = structure @ anchor_weight.T, structure @ own_weight.T + following.message.bias
         weights = layers[-1].weights(closeness, final.level)
-        last = messages(weights, from_anchors, own[final.receivers], final.nearest)
+        last = messages(weights, from_anchors, own_part[final.receivers], final.nearest)
         position = layers[-1].position(last).squeeze(-1)
         return self.classifier(functional.normalize(position, dim=1)), outputs
 

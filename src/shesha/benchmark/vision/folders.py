@@ -27,7 +27,7 @@ def file_images(place: Path, side: int) -> tuple[FileImages, FileImages]:
 def _parts(place: Path) -> tuple[Path, Path]:
     test = next((place / name for name in ("val", "test") if (place / name).is_dir()), None)
     if test is None:
-        raise ValueError(f"{place} must hold a folder val or test next to train")
+        raise ValueError(f"{place} must contain a folder val or test next to train")
     return place / "train", test
 
 
@@ -35,20 +35,20 @@ def _classes(place: Path) -> list[str]:
     """Name the classes, in the order of their numbers."""
     classes = sorted(path.name for path in (place / "train").iterdir() if path.is_dir())
     if not classes:
-        raise ValueError(f"{place / 'train'} must hold a folder per class, got none")
+        raise ValueError(f"{place / 'train'} must contain a folder per class, got none")
     return classes
 
 
 def _list_files(part: Path, classes: list[str]) -> tuple[list[Path], NDArray[np.int64]]:
     unknown = sorted(path.name for path in part.iterdir() if path.is_dir() and path.name not in classes)
     if unknown:
-        raise ValueError(f"{part} must hold only classes that are in train as well, got {', '.join(unknown)}")
+        raise ValueError(f"{part} must contain only classes that are in train as well, got {', '.join(unknown)}")
     paths: list[Path] = []
     labels: list[int] = []
     for number, name in enumerate(classes):
         found = sorted(path for path in (part / name).glob("*") if path.suffix.lower() in SUFFIXES)
         if not found:
-            raise ValueError(f"{part / name} must hold image files ({', '.join(sorted(SUFFIXES))}), got none")
+            raise ValueError(f"{part / name} must contain image files ({', '.join(sorted(SUFFIXES))}), got none")
         paths += found
         labels += [number] * len(found)
     return paths, np.array(labels, dtype=np.int64)

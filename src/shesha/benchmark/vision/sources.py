@@ -40,7 +40,7 @@ def _archive(place: Path, file: str | None) -> Path | None:
     """Find the npz file of a name, or the only npz file if any name is allowed."""
     found = sorted(place.glob(file or "*.npz"))
     if len(found) > 1:
-        raise ValueError(f"{place} must hold one npz file, got {', '.join(path.name for path in found)}")
+        raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in found)}")
     return found[0] if found else None
 
 
@@ -49,7 +49,7 @@ def _from_archive(path: Path) -> tuple[ArrayImages, ArrayImages]:
     with np.load(path, allow_pickle=False) as archive:
         lacking = [name for name in names if name not in archive]
         if lacking:
-            raise ValueError(f"{path} must hold {', '.join(names)}, got {', '.join(archive.files)}")
+            raise ValueError(f"{path} must contain {', '.join(names)}, got {', '.join(archive.files)}")
         x_train, y_train, x_test, y_test = (archive[name] for name in names)
     return _check_images(x_train, y_train, f"{path}, train"), _check_images(x_test, y_test, f"{path}, test")
 

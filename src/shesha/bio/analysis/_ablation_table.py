@@ -87,18 +87,18 @@ def ablation(
         size = f" of {len(tables)}" if isinstance(tables, Mapping) else ""
         raise ValueError(f"tables must map at least two settings to tables, got {type(tables).__name__}{size}")
     consistency = {score: _consistency(list(tables.values()), score) for score in (x, y)}
-    found: dict[str, dict[str, float]] = {}
+    lines: dict[str, dict[str, float]] = {}
     for name, table in tables.items():
-        found[str(name)] = {}
+        lines[str(name)] = {}
         for ending, given in {"": (), "_given_size": () if size is None else (kinds.text(size, "size"),)}.items():
             if ending and not given:
                 continue
             own = derive_seed(seed, name, x, y, *given)
             one = correlation(table, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=own)
-            found[str(name)] |= {
+            lines[str(name)] |= {
                 field + ending: float(getattr(one, field)) for field in ("rho", "low", "high", "p_value", "n")
             }
-    return Ablation(tuple(map(str, tables)), found, consistency)
+    return Ablation(tuple(map(str, tables)), lines, consistency)
 
 
 def _consistency(tables: list[pd.DataFrame], score: str) -> dict[str, float]:

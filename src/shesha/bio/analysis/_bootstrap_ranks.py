@@ -60,17 +60,17 @@ def rank_correlations(columns: Matrix, counts: NDArray[np.intp]) -> Vector:
 
 def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
     """Return the correlation of the first two variables, given the others, from covariances of shape (b, p, p)."""
-    own = covariances[:, :2, :2]
+    covariance = covariances[:, :2, :2]
     if covariances.shape[1] > 2:
         cross = covariances[:, :2, 2:]
         # A covariate that is constant in a resample, or repeats another, explains nothing further.
         inverse = np.linalg.pinv(covariances[:, 2:, 2:], rcond=_NOTHING_LEFT, hermitian=True)
-        own = own - cross @ inverse @ cross.swapaxes(1, 2)
-    variances, before = (np.diagonal(one, axis1=1, axis2=2)[:, :2] for one in (own, covariances))
+        covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
+    variances, before = (np.diagonal(one, axis1=1, axis2=2)[:, :2] for one in (covariance, covariances))
     # Ranks that vary at all have a variance of about 1 or more: what is far below is rounding.
     lost = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
     scale = np.sqrt(np.where(lost[:, None], 1.0, variances)).prod(axis=1)
-    return np.where(lost, np.nan, np.clip(own[:, 0, 1] / scale, -1.0, 1.0))
+    return np.where(lost, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
 
 
 def _counts(chosen: NDArray[np.intp], n: int) -> NDArray[np.intp]:

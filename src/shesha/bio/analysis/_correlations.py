@@ -110,7 +110,7 @@ def correlation(
     columns = numbers(table, [x, y, *kinds.sequence(given, "given")])
     n, k = len(columns), len(given)
     if n < k + 4:
-        raise ValueError(f"table must hold at least {k + 4} perturbations with all values, got {n}")
+        raise ValueError(f"table must contain at least {k + 4} perturbations with all values, got {n}")
     rho = float(rank_correlations(columns, np.ones((1, n), dtype=np.intp))[0])
     asked = (x, y, tuple(given))
     if rho != rho:
@@ -206,7 +206,7 @@ def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     kept = complete(table, list(names), "table")[list(names)]
     wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
     if wrong:
-        raise TypeError(f"table must hold numbers in column {wrong[0]!r}, got {kept[wrong[0]].dtype}")
+        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {kept[wrong[0]].dtype}")
     columns: Matrix = kept.to_numpy(dtype=np.float64)
     finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
     return finite

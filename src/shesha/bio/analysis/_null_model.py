@@ -74,7 +74,7 @@ def null_model(
     effects = [check.require_at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
     sizes = [check.count(one, "n_cells", minimum=2) for one in np.atleast_1d(n_cells).tolist()]
     if not effects or not sizes:
-        raise ValueError(f"{'n_cells' if effects else 'effect'} must hold at least one value, got none")
+        raise ValueError(f"{'n_cells' if effects else 'effect'} must contain at least one value, got none")
     levels = [check.positive(one, "noise") for one in kinds.sequence(noise, "noise", "numbers")]
     rng = generator(seed)
     return pd.DataFrame(

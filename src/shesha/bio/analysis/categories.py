@@ -93,7 +93,7 @@ def single_against_combined(
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
         raise ValueError(
-            f"table must hold at least 4 single and 4 combined perturbations (names with {separator!r}), "
+            f"table must contain at least 4 single and 4 combined perturbations (names with {separator!r}), "
             f"got {(~combined).sum()} and {combined.sum()}"
         )
     scores = _residual_ranks(numbers(kept, [y, *given])) if given else kept[y].to_numpy(dtype=float)

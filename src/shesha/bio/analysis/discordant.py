@@ -72,7 +72,7 @@ def _residuals(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
         return values
     covariates = part[list(given)].to_numpy(dtype=np.float64)
     if (covariates <= 0).any():
-        raise ValueError(f"table must hold positive numbers in {', '.join(given)}, got zero or less")
+        raise ValueError(f"table must contain positive numbers in {', '.join(given)}, got zero or less")
     design = np.column_stack([np.ones(len(values)), np.log(covariates)])
     residuals: Vector = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
     return residuals
@@ -114,14 +114,14 @@ def discordance_quartiles(
     """
     import pandas as pd
 
-    found = discordances(table, x, y, by=by, given=given)
+    scores = discordances(table, x, y, by=by, given=given)
     kept = complete(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
-    if not kept.index.is_unique or len(found) < 8:
-        raise ValueError(f"table must hold at least 8 perturbations with distinct names, got {len(found)}")
-    codes: Any = pd.qcut(found.rank(method="first"), 4, labels=False)
+    if not kept.index.is_unique or len(scores) < 8:
+        raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")
+    codes: Any = pd.qcut(scores.rank(method="first"), 4, labels=False)
     lines = []
     for code in range(4):
-        part = kept.loc[found.index[codes == code].intersection(kept.index)]
+        part = kept.loc[scores.index[codes == code].intersection(kept.index)]
         line: dict[str, Any] = {"quartile": f"Q{code + 1}", "n": len(part)}
         for name in (y, x):
             line |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}

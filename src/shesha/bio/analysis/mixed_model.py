@@ -111,12 +111,12 @@ def mixed_model(
     sets = [part for _, part in parts(kept, by)]
     if len(sets) < 2:
         raise ValueError(
-            f"table must hold at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
+            f"table must contain at least two data sets in {by!r}, got {len(sets)}; for a single data set use "
             "correlation()"
         )
     small = [str(part[by].iloc[0]) for part in sets if len(part) < 2]
     if small:
-        raise ValueError(f"table must hold at least two perturbations of each data set, got one of {small[0]}")
+        raise ValueError(f"table must contain at least two perturbations of each data set, got one of {small[0]}")
     codes = np.repeat(np.arange(len(sets)), [len(part) for part in sets])
     columns = {name: np.concatenate([z_scores(_numbers(part, name)) for part in sets]) for name in predictors}
     varied = [name for name in predictors if columns[name].any()]
@@ -124,14 +124,14 @@ def mixed_model(
     y = np.concatenate([_numbers(part, response) - centre * part[response].mean() for part in sets])
     design = np.column_stack([np.ones(len(y)), *(columns[name] for name in varied)])
     # Centring has taken a mean of each data set, of which the design has one.
-    found = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
-    known = _effects(found, ("intercept", *varied))
+    fit = random_intercept(design, y, codes, n_taken=len(sets) - 1 if centre else 0)
+    known = _effects(fit, ("intercept", *varied))
     if centre:
         known["intercept"] = Effect("intercept", 0.0, *[float("nan")] * 4)
     effects = tuple(known.get(name, Effect(name, *[float("nan")] * 5)) for name in ("intercept", *predictors))
-    between = 0.0 if centre else found.between
+    between = 0.0 if centre else fit.between
     notes = _notes(response, [name for name in predictors if name not in varied], centre, between)
-    return MixedModel(response, effects, between, found.residual, "REML", len(y), len(sets), notes)
+    return MixedModel(response, effects, between, fit.residual, "REML", len(y), len(sets), notes)
 
 
 def _numbers(part: pd.DataFrame, name: str) -> Vector:

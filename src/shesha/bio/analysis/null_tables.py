@@ -135,7 +135,7 @@ def compare_with_null_tables(
     """
     kinds.function(statistic, "statistic")
     if not isinstance(fakes, list | tuple) or not fakes:
-        raise ValueError("fakes must hold at least one table, got none")
+        raise ValueError("fakes must contain at least one table, got none")
     value = check.real_number(statistic(table), "statistic")
     drawn = np.array([check.real_number(statistic(one), "statistic") for one in fakes])
     low, high = np.nanquantile(drawn, [0.025, 0.975])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shesha.results.base import Result
+from shesha.support.plurals import agree, count
 
 LEVEL = 0.002
 """Level at which neighbours count as closer than random rows, so low that clean data raise no warning."""
@@ -112,8 +113,9 @@ class Dependence(Result):
         if self.has_drift:
             said.append(DRIFT)
         if self.has_repeats:
+            n = len(self.repeated)
             said.append(
-                f"{len(self.repeated)} rows repeat an earlier row, and {len(self.nearly_repeated)} of "
+                f"{count(n, 'row')} {agree(n, 'repeats', 'repeat')} an earlier row, and {len(self.nearly_repeated)} of "
                 f"{self.n_looked_at} checked rows nearly repeat another: pass duplicates as groups=, or keep one row "
                 "of each set"
             )

@@ -20,9 +20,9 @@ _EFFECT = (
 def doubts(audit: Audit, words: Callable[[str], str] = str) -> Section | None:
     """Return the doubts, the largest effect first; a doubt of several representations appears once."""
     with_it: dict[str, list[tuple[Doubt, str]]] = {}
-    for one in audit.representations:
-        for doubt in one.doubts or ():
-            with_it.setdefault(doubt.name, []).append((doubt, one.name))
+    for finding in audit.representations:
+        for doubt in finding.doubts or ():
+            with_it.setdefault(doubt.name, []).append((doubt, finding.name))
     if not with_it:
         return None
     several = len(audit.representations)

@@ -130,14 +130,14 @@ def _first_faults(audit: Audit, words: Callable[[str], str]) -> Section | None:
 
 def _first_doubt(audit: Audit, words: Callable[[str], str], *, brief: bool) -> Section | None:
     """The doubt with the largest effect (or only its advice), and the names of the others."""
-    found = doubts(audit, words)
-    if found is None:
+    section = doubts(audit, words)
+    if section is None:
         return None
-    points = [part for part in found.parts if isinstance(part, Point)]
+    points = [part for part in section.parts if isinstance(part, Point)]
     first = points[0]
     shown = Text(f"{first.name} ({first.evidence}): {first.advice}") if brief else first
     others = ", ".join(one.name for one in points[1:])
-    return Section(found.title, (shown, *texts([f"Also: {others}." if others else ""])))
+    return Section(section.title, (shown, *texts([f"Also: {others}." if others else ""])))
 
 
 def next_steps(commands: Sequence[tuple[str, str]]) -> Section:

@@ -28,14 +28,14 @@ def headline(audit: Audit, *, brief: bool = False) -> Section:
 
 
 def _title(audit: Audit) -> str:
-    found = audit.representations
-    rows, features = {one.n_samples for one in found}, {one.n_features for one in found}
+    findings = audit.representations
+    rows, features = {one.n_samples for one in findings}, {one.n_features for one in findings}
     size = f"{_format_range(rows)} rows"
     if features == {0}:
         size = f"distances of {size}"
     elif 0 not in features:
         size += f" x {_format_range(features)} features"
-    what = found[0].name if len(found) == 1 else f"{len(found)} representations"
+    what = findings[0].name if len(findings) == 1 else f"{len(findings)} representations"
     return f"Audit of {what}: {size}"
 
 
@@ -55,17 +55,17 @@ def _chance_sentence(audit: Audit, most: int) -> list[str]:
     ]
 
 
-def _kind(one: RepresentationAudit) -> str:
+def _kind(finding: RepresentationAudit) -> str:
     """Return the kind of sentence for a representation."""
-    if has_fitted_axes(one):
+    if has_fitted_axes(finding):
         return "fitted"
-    if is_stable_off_axes(one):
+    if is_stable_off_axes(finding):
         return "off axes"
-    if one.chance is None:
+    if finding.chance is None:
         return "not asked"
-    if not one.chance.significant:
+    if not finding.chance.significant:
         return "not above"
-    return "near zero" if _value_or_lowest(one.feature_split) < NEAR_ZERO else "above"
+    return "near zero" if _value_or_lowest(finding.feature_split) < NEAR_ZERO else "above"
 
 
 def _which(audit: Audit, found: Sequence[RepresentationAudit], most: int) -> str:
@@ -171,16 +171,16 @@ def _width_order_sentence(audit: Audit, first: RepresentationAudit) -> str:
 def _labels(audit: Audit) -> str:
     if audit.labels is None:
         return ""
-    told = f"Labels: {audit.labels}."
+    intro = f"Labels: {audit.labels}."
     known = [one for one in audit.representations if _has_value(one.supervised.get(_ALIGNMENT))]
     if not known:
-        return told
+        return intro
     best = max(known, key=lambda one: one.supervised[_ALIGNMENT].value)
     where = f" closest in {best.name}" if len(known) > 1 else " closer than others"
     found = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
-        return f"{told} Rows of a class are no closer than others{' anywhere' * (len(known) > 1)} (alignment {found})."
-    return f"{told} Rows of a class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
+        return f"{intro} Rows of a class are no closer than others{' anywhere' * (len(known) > 1)} (alignment {found})."
+    return f"{intro} Rows of a class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:

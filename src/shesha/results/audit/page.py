@@ -31,7 +31,7 @@ _DESIGN = (
 
 def audit_page(audit: Audit) -> Page:
     """Return the page of an audit."""
-    head, found = headline(audit), doubts(audit)
+    head, doubts_section = headline(audit), doubts(audit)
     one = len(audit.representations) == 1
     sections = [data(audit), *tables(audit), drift(audit), readings(audit), notes(audit)]
     picture = [_picture(audit)] if 2 < len(audit.ranking) <= _DRAWN else []
@@ -40,7 +40,9 @@ def audit_page(audit: Audit) -> Page:
         question=_QUESTION.format(these="this representation" if one else "these representations"),
         answer=tuple(part.text for part in head.parts if isinstance(part, Text)),
         numbers=_score_table(audit),
-        doubts=(*found.parts, Text(found.explanation)) if found else (Text(_NO_DOUBT), *_dependence_parts(audit)),
+        doubts=(*doubts_section.parts, Text(doubts_section.explanation))
+        if doubts_section
+        else (Text(_NO_DOUBT), *_dependence_parts(audit)),
         sections=(*picture, *(section for section in sections if section is not None)),
         ran=(("data", _sizes(audit)), *run_details(audit)),
     )
@@ -49,14 +51,14 @@ def audit_page(audit: Audit) -> Page:
 def audit_metrics(audit: Audit) -> list[Metric]:
     """Return the ranking score of each representation, for the header of a card."""
     metrics = []
-    for one in audit.representations:
-        score, chance = one.ranking_score, one.chance
+    for finding in audit.representations:
+        score, chance = finding.ranking_score, finding.chance
         if score is None:
             continue
         beside = (
             {} if chance is None else {"chance": chance.level, "threshold": chance.threshold, "p_value": chance.p_value}
         )
-        metrics.append(Metric(one.name, _ranking_name(audit), score.value, score.low, score.high, **beside))
+        metrics.append(Metric(finding.name, _ranking_name(audit), score.value, score.low, score.high, **beside))
     return metrics
 
 

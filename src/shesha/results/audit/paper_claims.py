@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.audit.audit import Audit, RepresentationAudit
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.stability.chance import Chance
 
@@ -12,17 +12,17 @@ from shesha.results.stability.chance import Chance
 @claim.register
 def _audit(result: Audit) -> str:
     clauses = "; ".join(_stability(one) for one in result.representations)
-    return f"Stability of the geometry, {with_source('feature_split', 'feature split')}: {clauses}"
+    return f"Stability of the geometry, {add_source('feature_split', 'feature split')}: {clauses}"
 
 
-def _stability(one: RepresentationAudit) -> str:
-    found = one.feature_split
-    if found is None or found.value != found.value:
-        return f"{one.name}, not estimable"
-    chance = one.chances.get("feature_split")
+def _stability(finding: RepresentationAudit) -> str:
+    estimate = finding.feature_split
+    if estimate is None or estimate.value != estimate.value:
+        return f"{finding.name}, not estimable"
+    chance = finding.chances.get("feature_split")
     told = f", {_chance(chance)}" if chance is not None and chance.p_value == chance.p_value else ""
-    value = f"{say.format_number(found.value)}{say.interval(found.low, found.high, found.confidence)}"
-    return f"{one.name}, {value} over {found.n_samples:,} rows{told}"
+    value = f"{say.format_number(estimate.value)}{say.interval(estimate.low, estimate.high, estimate.confidence)}"
+    return f"{finding.name}, {value} over {estimate.n_samples:,} rows{told}"
 
 
 def _chance(chance: Chance) -> str:

@@ -24,15 +24,15 @@ def draw(audit: Audit, ax: Axes | None) -> Axes:
 
     Of one representation, each score has a place of its own, those of the labels as well.
     """
-    found = audit.representations
-    if len(found) == 1:
-        return _plot_representation(audit, found[0], ax)
+    findings = audit.representations
+    if len(findings) == 1:
+        return _plot_representation(audit, findings[0], ax)
     scores = {
-        "feature split": _series([one.feature_split for one in found]),
-        "basis averaged": _series([one.basis_averaged_split for one in found]),
+        "feature split": _series([one.feature_split for one in findings]),
+        "basis averaged": _series([one.basis_averaged_split for one in findings]),
     }
-    thresholds = [nan if one.chance is None else one.chance.threshold for one in found]
-    return intervals([one.name for one in found], scores, thresholds, label="stability", ax=ax)
+    thresholds = [nan if one.chance is None else one.chance.threshold for one in findings]
+    return intervals([one.name for one in findings], scores, thresholds, label="stability", ax=ax)
 
 
 def _plot_representation(audit: Audit, finding: RepresentationAudit, ax: Axes | None) -> Axes:

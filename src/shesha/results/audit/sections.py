@@ -10,6 +10,7 @@ from shesha.results.audit.doubts_section import doubts
 from shesha.results.audit.headline import headline
 from shesha.results.audit.reading_hints import readings
 from shesha.results.audit.tables import list_names, tables
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     from shesha.results.audit.audit import Audit, RepresentationAudit
@@ -63,22 +64,24 @@ def _fault_lines(finding: RepresentationAudit) -> Iterable[str]:
     if finding.reason:
         yield f"! no scores: {finding.reason}"
     elif finding.left_out:
-        rows = f"{len(finding.left_out):,} rows that have no direction: {list_indices(finding.left_out)}"
-        yield f"scored without the {rows}"
+        rows = f"the {count(len(finding.left_out), 'row')} without a direction: {list_indices(finding.left_out)}"
+        yield f"scored without {rows}"
 
 
 def drift(audit: Audit) -> Section | None:
     """The drift of representations along their order."""
-    found = audit.drift
+    drift_path = audit.drift
     if audit.drift_reason:
         return Section("Drift", (Text(f"none: {audit.drift_reason}"),))
-    if found is None:
+    if drift_path is None:
         return None
-    kinds = {"from the first": found.from_first, "from the previous": found.from_previous}
+    kinds = {"from the first": drift_path.from_first, "from the previous": drift_path.from_previous}
     columns = [Column(head, tuple(_describe_drift(value) for value in values)) for head, values in kinds.items()]
-    why = tuple(Text(f"{name}: {reason}") for name, reason in zip(found.names, found.reasons, strict=False) if reason)
-    table = Table(found.names, (tuple(columns),), "Drift", "representation")
-    return Section("Drift along the given order", (Either(tuple(str(found).split("\n")), (table, *why)),), _DRIFT)
+    why = tuple(
+        Text(f"{name}: {reason}") for name, reason in zip(drift_path.names, drift_path.reasons, strict=False) if reason
+    )
+    table = Table(drift_path.names, (tuple(columns),), "Drift", "representation")
+    return Section("Drift along the given order", (Either(tuple(str(drift_path).split("\n")), (table, *why)),), _DRIFT)
 
 
 def _describe_drift(value: float) -> str:
@@ -87,16 +90,16 @@ def _describe_drift(value: float) -> str:
 
 def notes(audit: Audit) -> Section | None:
     """Notes on brackets, p-values, and what was left out."""
-    told: dict[str, list[str]] = {}
-    for one in audit.representations:
-        for found in (*one.scores.values(), *one.supervised.values()):
+    names_by_note: dict[str, list[str]] = {}
+    for finding in audit.representations:
+        for found in (*finding.scores.values(), *finding.supervised.values()):
             dropped = [f"{found.pairs_dropped:,} undefined pairs left out"] if found.pairs_dropped else []
             sampled = (
                 [f"sampling pairs adds a standard error of {found.pair_error:.1g}"] if found.pair_error > 0 else []
             )
             for text in (*found.warnings, *sampled, *dropped):
-                told.setdefault(text, []).append(f"{one.name}, {found.variant}")
-    own = [f"{'; '.join(where)}: {text}" for text, where in told.items()]
+                names_by_note.setdefault(text, []).append(f"{finding.name}, {found.variant}")
+    own = [f"{'; '.join(where)}: {text}" for text, where in names_by_note.items()]
     parts = tuple(Text(text) for text in (*_general(audit), *own))
     return Section("Notes", parts) if parts else None
 
@@ -108,6 +111,8 @@ def _general(audit: Audit) -> Iterable[str]:
     if any(found.low == found.low for one in audit.representations for found in one.scores.values()):
         kinds = "rows (other inputs of the same kind) and partitions of features"
         yield f"Brackets: {100 * level:g}% intervals over {kinds}."
+    if any(score.pair_error > 0 for one in audit.representations for score in one.scores.values()):
+        yield "Scores with a standard error of sampling use random pairs of rows; the numbers under Shape use all rows."
     draws = {chance.n_permutations for one in audit.representations for chance in one.chances.values()}
     if draws:
         least = min(draws)

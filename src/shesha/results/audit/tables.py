@@ -121,20 +121,20 @@ def _same_width_columns(findings: list[RepresentationAudit]) -> list[Column]:
 def _missing_reasons(audit: Audit, names: list[str], findings: list[RepresentationAudit]) -> Iterator[str]:
     """List the reasons for missing numbers, each once."""
     missing: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for one in findings:
+    for finding in findings:
         reasons: dict[str, list[str]] = {}
         for name in names:
-            found = find_estimate(one, name)
+            found = find_estimate(finding, name)
             if found is not None and found.value != found.value:
                 reasons.setdefault(found.reason, []).append(name)
         for reason, lacking in reasons.items():
-            missing.setdefault((reason, tuple(lacking)), []).append(one.name)
+            missing.setdefault((reason, tuple(lacking)), []).append(finding.name)
     for (reason, which), ones in missing.items():
         titles = ", ".join(audit.meanings[name].title for name in which)
         yield f"{list_names(ones, len(audit.representations))}: none for {titles}: {reason}"
 
 
-def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
+def list_names(names: Sequence[str], several: int) -> str:
     """Name the first of some representations; 'all' if they are.
 
     Examples
@@ -146,8 +146,8 @@ def list_names(names: Sequence[str], several: int, most: int = 3) -> str:
     """
     if len(names) == several > 1:
         return "both" if several == 2 else f"all {several}"
-    if len(names) > most + 1:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 

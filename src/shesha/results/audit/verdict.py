@@ -16,7 +16,7 @@ _GAP = 0.05
 """Smallest difference of two scores that is reported, even if smaller ones are significant."""
 
 
-def verdict(one: RepresentationAudit) -> str:
+def verdict(finding: RepresentationAudit) -> str:
     """Return a few words on whether the geometry is stable.
 
     Examples
@@ -26,16 +26,16 @@ def verdict(one: RepresentationAudit) -> str:
     >>> verdict(shesha.audit({"noise": noise}, n_bootstrap=0, n_permutations=19, seed=0)["noise"])
     'not above chance'
     """
-    score = one.feature_split
-    if one.reason or score is None or score.value != score.value:
+    score = finding.feature_split
+    if finding.reason or score is None or score.value != score.value:
         return "not scored"
-    if has_fitted_axes(one) or is_stable_off_axes(one):
-        averaged = one.basis_averaged_split
+    if has_fitted_axes(finding) or is_stable_off_axes(finding):
+        averaged = finding.basis_averaged_split
         return "not above chance" if averaged is None else f"basis-averaged {averaged.value:.2f}"
-    if one.chance is not None and not one.chance.significant:
+    if finding.chance is not None and not finding.chance.significant:
         return "not above chance"
     grade = next(word for below, word in GRADES if score.value < below)
-    return grade if one.chance is None else f"above chance, {grade}"
+    return grade if finding.chance is None else f"above chance, {grade}"
 
 
 def has_fitted_axes(one: RepresentationAudit) -> bool:

@@ -55,7 +55,7 @@ def _noise(result: Diff, change: LayerChange) -> str:
 def diff_claim(result: Diff) -> str:
     """Return a claim that can be pasted: what, how much, beside which noise, of how many rows, by what."""
     verdicts = Counter(one.verdict for one in result)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    layer_counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     known = [one for one in result if one.change == one.change]
     largest = max(known, key=lambda one: one.change) if known else None
     measured = ""
@@ -66,8 +66,8 @@ def diff_claim(result: Diff) -> str:
         )
     return (
         f"Of {len(result.layers)} layers compared between {result.before} and {result.after} on "
-        f"{result.n_rows:,} inputs, the geometry of {told}{measured}; RDM drift is 1 - Spearman correlation of the "
-        "cosine distances between all pairs of rows (Raju 2026)"
+        f"{result.n_rows:,} inputs, the geometry of {layer_counts}{measured}; RDM drift is 1 - Spearman correlation "
+        "of the cosine distances between all pairs of rows (Raju 2026)"
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, BesideNull
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ class Coherence(BesideNull):
         """Print the score with its chance level, and the score that does not depend on group size."""
         chance = f"no chance level ({self.reason})"
         if self.has_null:
-            chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({self.n_draws} draws)"
+            chance = f"chance {self.null_mean:.3f}, p = {self.p_value:.3g} ({count(self.n_draws, 'draw')})"
         return (
             f"{self.name}: coherence {self.coherence:.3f} [{self.ci_low:.3f}, {self.ci_high:.3f}] of {self.n:,} rows "
             f"against {self.n_controls:,} controls, {chance}; unbiased {self.unbiased:.3f}, "
@@ -205,7 +206,7 @@ class CoherenceTable(Result):
         lines = [
             *wrap(self.headline, page_width(), hanging=""),
             "",
-            f"coherence of {len(self.groups)} groups against {self.n_controls:,} controls ({self.control}), "
+            f"coherence of {count(len(self.groups), 'group')} against {self.n_controls:,} controls ({self.control}), "
             f"{self.method}",
         ]
         formats = {name: _decimals(digits) for name, digits in zip(frame.columns, _PRINTED.values(), strict=True)}

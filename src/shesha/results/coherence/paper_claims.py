@@ -34,7 +34,7 @@ def _table(result: CoherenceTable) -> str:
     tested = [one for one in result.groups if one.has_null]
     ordered = sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))
     above = [one for one in ordered if reaches_level(one.p_adjusted, one.alpha)]
-    told = say.join_clauses(
+    clauses = say.join_clauses(
         [
             f"{one.name} {_unbiased(one)} over {one.n:,} rows, p = {say.format_p(one.p_adjusted)}"
             for one in above or ordered[:1]
@@ -43,10 +43,10 @@ def _table(result: CoherenceTable) -> str:
     )
     unsure = sum(one.unbiased_ci_low <= 0 for one in above)
     doubt = f"; the intervals of {unsure} of these contain 0" if unsure else ""
-    which = "" if above or not told else "closest: "
+    which = "" if above or not clauses else "closest: "
     alpha = tested[0].alpha if tested else 0.05
     return (
         f"{len(above)} of {say.count(len(result.groups), 'group')} moved together above chance at {alpha:g} by the "
-        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls ({which}{told or 'no chance level'}; "
+        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls ({which}{clauses or 'no chance level'}; "
         f"{result.n_draws:,} null groups of {result.exchanged}, p corrected by Benjamini and Hochberg){doubt}"
     )

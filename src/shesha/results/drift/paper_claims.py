@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.drift.stream import StreamVerdict, TwoSample
 from shesha.results.drift.verdict import DriftVerdict
 from shesha.results.paper_sentences import claim
@@ -11,21 +11,21 @@ from shesha.results.paper_sentences import claim
 
 @claim.register
 def _verdict(result: DriftVerdict) -> str:
-    one = result.scores[0]
-    start = f"{with_source(one.measure)} between {result.n_rows:,} inputs and their reference"
-    if one.drift != one.drift:
-        return f"{start} could not be estimated: {result.reason or one.reason}"
-    start = f"{start} was {say.format_number(one.drift)}"
+    score = result.scores[0]
+    start = f"{add_source(score.measure)} between {result.n_rows:,} inputs and their reference"
+    if score.drift != score.drift:
+        return f"{start} could not be estimated: {result.reason or score.reason}"
+    start = f"{start} was {say.format_number(score.drift)}"
     if result.basis == "re-encodings":
-        side = "beyond" if one.beyond else "within"
+        side = "beyond" if score.beyond else "within"
         alert = "; evidence of all checks raised the alert" if result.by_sequence else ""
         return (
             f"{start}, {side} what unchanged encodings give at {result.level:g} (mean "
-            f"{say.format_number(one.unchanged)}, threshold {say.format_number(one.threshold)}, p = "
-            f"{say.format_p(one.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
+            f"{say.format_number(score.unchanged)}, threshold {say.format_number(score.threshold)}, p = "
+            f"{say.format_p(score.p_value)}, {result.n_nulls:,} re-encodings): {result.state_in_words}{alert}"
         )
     return (
-        f"{start}, at least {say.format_number(one.low)} with {100 * (1 - result.level):g} % confidence over "
+        f"{start}, at least {say.format_number(score.low)} with {100 * (1 - result.level):g} % confidence over "
         f"{result.n_nulls:,} resamples of the rows (tolerance {result.tolerance:g}): {result.state_in_words}"
     )
 
@@ -45,11 +45,11 @@ def _stream(result: StreamVerdict) -> str:
 @claim.register
 def _two_sample(result: TwoSample) -> str:
     if result.reason:
-        return f"{with_source(result.test)} could not be estimated: {result.reason}"
+        return f"{add_source(result.test)} could not be estimated: {result.reason}"
     told = "differed" if result.significant else "did not differ"
     return (
         f"{result.n_reference:,} reference rows and {result.n_window:,} new ones {told} at {result.alpha:g} by "
-        f"{with_source(result.test)}: {say.format_number(result.statistic)}, null mean "
+        f"{add_source(result.test)}: {say.format_number(result.statistic)}, null mean "
         f"{say.format_number(result.null_mean)}, threshold {say.format_number(result.threshold)}, p = "
         f"{say.format_p(result.p_value)} ({result.n_permutations:,} permutations of rows)"
     )

@@ -234,7 +234,7 @@ def _movement_table(moved: tuple[Moved, ...]) -> list[str]:
     return columns(rows, "<<>>", indent="  ")
 
 
-def _short(text: str, most: int = 28) -> str:
+def _short(text: str) -> str:
     """Shorten a name, without line breaks, to fit its column."""
     plain = " ".join(text.split())
-    return plain if len(plain) <= most else plain[: most - 3] + "..."
+    return plain if len(plain) <= 28 else f"{plain[:25]}..."

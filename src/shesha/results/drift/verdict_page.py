@@ -88,23 +88,23 @@ def _drift_against_floor(verdict: DriftVerdict, score: DriftScore) -> str:
 
 
 def _scores(verdict: DriftVerdict) -> Table:
-    found = verdict.scores
+    scores = verdict.scores
     columns = (
-        Column("drift", tuple(_number(one.drift) for one in found)),
-        Column("at least", tuple(_number(one.low) for one in found)),
-        Column("unchanged gives", tuple(_number(one.unchanged) for one in found)),
-        Column("threshold", tuple(_number(one.threshold) for one in found)),
+        Column("drift", tuple(_number(one.drift) for one in scores)),
+        Column("at least", tuple(_number(one.low) for one in scores)),
+        Column("unchanged gives", tuple(_number(one.unchanged) for one in scores)),
+        Column("threshold", tuple(_number(one.threshold) for one in scores)),
         Column(
             f"times the threshold (drawn to {_DRAWN:g})",
-            tuple(map(_format_ratio, found)),
+            tuple(map(_format_ratio, scores)),
             ">",
-            tuple(map(_strip, found)),
+            tuple(map(_strip, scores)),
         ),
-        Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in found)),
-        Column("verdict", tuple(map(_judgement, found)), "<"),
+        Column("p", tuple("" if one.p_value != one.p_value else f"{one.p_value:.2g}" for one in scores)),
+        Column("verdict", tuple(map(_judgement, scores)), "<"),
     )
-    names = short_names(found)
-    return Table(tuple(names[one.measure] for one in found), (columns,), "Scores", "measure")
+    names = short_names(scores)
+    return Table(tuple(names[one.measure] for one in scores), (columns,), "Scores", "measure")
 
 
 def short_names(scores: tuple[DriftScore, ...]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.report import Column, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.null_summary import NAN, BesideNull
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,10 @@ class AreaScore(BesideNull):
 
     value: float
     reason: str = ""
+    n_unused: int = 0
+    """Trials that equal numbers leave unused, on average over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions without enough trials in a half."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +138,6 @@ class SessionTable(Result):
             f"{_number(found.chance)}); {beyond} of {n} areas in sessions are beyond chance, uncorrected."
         )
 
-    def groups_frame(self) -> pd.DataFrame:
-        """Return one row per group and score."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {self.by: group.name, "score": name, "n_sessions": group.n_sessions, "n_animals": group.n_animals}
-                | {"median_neurons": group.median_neurons}
-                | one.to_dict()
-                for group in self.groups
-                for name, one in group.means.items()
-            ]
-        )
-
     def plot(self, score: str = "", ax: Axes | None = None) -> Axes:
         """Draw the mean of a score in each group with its interval, and its mean chance level.
 
@@ -182,8 +173,9 @@ class SessionTable(Result):
         n_sessions = len({line.session for line in self.lines})
         n_animals = len({line.animal for line in self.lines})
         head = (
-            f"{len(self.lines)} areas in sessions ({n_sessions} sessions, {n_animals} animals) by {self.by}; "
-            f"{100 * self.confidence:g}% intervals of the mean over {self.interval}s"
+            f"{count(len(self.lines), 'area')} in sessions ({count(n_sessions, 'session')}, "
+            f"{count(n_animals, 'animal')}) by {self.by}; {100 * self.confidence:g}% intervals of the mean over "
+            f"{self.interval}s"
         )
         lines = [*wrap(self.headline, width, hanging=""), "", *wrap(head, width)]
         names = [one.name for one in self.groups]
@@ -192,7 +184,7 @@ class SessionTable(Result):
         lines += table(names, groups, width) if names else []
         if any(one.low != one.low for group in self.groups for one in group.means.values()):
             lines += wrap(f"no interval for groups with a single {self.interval}", width)
-        return "\n".join([*lines, *self._exclusion_lines(width)])
+        return "\n".join([*lines, *self._unused_lines(width), *self._exclusion_lines(width)])
 
     def _columns(self, name: str) -> list[Column]:
         means = [one.means[name] for one in self.groups]
@@ -202,15 +194,35 @@ class SessionTable(Result):
             Column("beyond", tuple(f"{one.n_beyond}/{one.n}" for one in means)),
         ]
 
+    def _unused_lines(self, width: int) -> list[str]:
+        """Say what equal numbers of trials cost."""
+        lines = []
+        for name in self.scores:
+            known = [(line, line.scores[name]) for line in self.lines]
+            shares = [one.n_unused / line.n_trials for line, one in known]
+            if not any(shares):
+                continue
+            text = f"{name.replace('_', ' ')}: every condition has as many trials in each half"
+            text += f", which leaves {100 * min(shares):.0f} to {100 * max(shares):.0f} % of the trials unused"
+            dropped = dict.fromkeys(f"{key} in {line.session}" for line, one in known for key in one.dropped)
+            lines += wrap(text, width)
+            lines += (
+                wrap(f"conditions left out for too few trials: {_join_places(list(dropped))}", width) if dropped else []
+            )
+        return lines
+
     def _exclusion_lines(self, width: int) -> list[str]:
         reasons: dict[str, list[str]] = {}
         for session, area, reason in self.excluded:
             reasons.setdefault(reason, []).append(f"{area} in {session}" if area else session)
         lines = []
         for reason, places in reasons.items():
-            told = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
-            lines += wrap(f"left out, {reason}: {told}", width)
+            lines += wrap(f"left out, {reason}: {_join_places(places)}", width)
         return lines
+
+
+def _join_places(places: list[str]) -> str:
+    return ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
 
 
 def _number(value: float) -> str:

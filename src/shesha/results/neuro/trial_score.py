@@ -9,6 +9,7 @@ from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, NullSummary
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,10 @@ class TrialScore(NullSummary):
     n_neurons: int
     n_conditions: int = 0
     """Number of conditions in the score; 0 for a score without conditions."""
+    n_unused: int = 0
+    """Trials that equal numbers leave unused, on average over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions without enough trials in a half."""
     alpha: float = 0.05
     n_permutations: int = 0
     exchanged: str = "all rows"
@@ -82,7 +87,7 @@ class TrialScore(NullSummary):
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:
-            lines.append(f"  {self.n_lost} permutations gave no score and count as extreme")
+            lines.append(f"  {count(self.n_lost, 'permutation')} without a score, counted as extreme")
         lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(part for line in lines for part in wrap(line, page_width(), hanging="    "))
 

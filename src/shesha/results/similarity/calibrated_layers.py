@@ -10,10 +10,19 @@ from shesha.results.audit.doubts import Doubts
 from shesha.results.base import reaches_level
 from shesha.results.null_summary import BesideNull
 from shesha.results.plot_docstring import draws_axes
+from shesha.support.plurals import count
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+AGGREGATE_NAMES = {
+    "max": "the value of the closest pair",
+    "row_max": "the mean of each layer's closest",
+    "top_k": "the mean of the closest pairs",
+    "mean": "the mean of all pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -100,17 +109,21 @@ class CalibratedLayers(BesideNull):
 
     @property
     def framed_cells(self) -> tuple[tuple[int, int], ...]:
-        """Rows and columns of the pairs above chance, corrected for the number of pairs (Benjamini and Hochberg).
+        """Rows and columns of the pairs above chance, corrected; of the closest pair if none or all are."""
+        cells = self._cells_above_chance
+        if 0 < len(cells) < len(self.rows) * len(self.columns):
+            return cells
+        return ((self.rows.index(self.best[0]), self.columns.index(self.best[1])),)
 
-        Where none is, or draws are too few for any to be, the closest pair alone.
-        """
+    @property
+    def _cells_above_chance(self) -> tuple[tuple[int, int], ...]:
+        """Pairs above chance, corrected for their number; with few permutations there may be none."""
         from scipy.stats import false_discovery_control
 
         cells = [(i, j) for i, line in enumerate(self.entry_p_values) for j, p in enumerate(line) if p == p]
         p_values = [self.entry_p_values[i][j] for i, j in cells]
         corrected = false_discovery_control(p_values).tolist() if cells else []
-        found = tuple(cell for cell, p in zip(cells, corrected, strict=True) if reaches_level(p, self.alpha))
-        return found or ((self.rows.index(self.best[0]), self.columns.index(self.best[1])),)
+        return tuple(cell for cell, p in zip(cells, corrected, strict=True) if reaches_level(p, self.alpha))
 
     def _page(self) -> Page:
         from shesha.results.similarity.layer_pages import calibrated_layers_page
@@ -123,24 +136,56 @@ class CalibratedLayers(BesideNull):
         null = {"chance": self.null_mean, "threshold": self.threshold, "p_value": self.p_value}
         return [Metric(model, what, self.observed, **null)]
 
-    def __str__(self) -> str:
-        """Print the aggregate, its chance level, the closest pair and the grid."""
+    @property
+    def answer(self) -> str:
+        """One sentence: the aggregate, whether it is above chance, and the closest layers."""
         beyond = "above" if self.significant else "not above"
+        p = f"p = {self.p_value:.2g}"
+        first, second = self.best
+        if self.aggregate == "max":
+            n_pairs = len(self.rows) * len(self.columns)
+            return (
+                f"The closest layers are {first} and {second}: {self.measure} {self.observed:.3g}, {beyond} chance "
+                f"({p} for the closest of {n_pairs} pairs)."
+            )
+        what = AGGREGATE_NAMES.get(self.aggregate, self.aggregate)
+        value = self.grid[self.rows.index(first)][self.columns.index(second)]
+        return (
+            f"{self.measure}, {what}: {self.observed:.3g}, {beyond} chance ({p}). The closest layers are {first} and "
+            f"{second} ({value:.3g})."
+        )
+
+    @property
+    def chance_sentence(self) -> str:
+        """What randomly matched rows give, and the calibrated value."""
         kind = "calibrated" if self.maximum is not None else "excess over the threshold"
-        what = f"{self.aggregate} over {len(self.rows)} x {len(self.columns)} layers"
+        return (
+            f"Randomly matched rows give {self.null_mean:.3g} +- {self.null_sd:.2g}; at most {100 * self.alpha:.3g}% "
+            f"are closer than {self.threshold:.3g}; {kind} {self.score:.3g}."
+        )
+
+    @property
+    def n_above_chance_sentence(self) -> str:
+        """How many pairs are above chance by themselves, corrected for their number."""
+        n = len(self._cells_above_chance)
+        n_pairs = len(self.rows) * len(self.columns)
+        return f"Above chance, corrected for the number of pairs (Benjamini-Hochberg): {n} of {n_pairs} pairs."
+
+    def __str__(self) -> str:
+        """Print the answer, its chance level and the grid."""
         lines = [
-            f"{self.measure} ({self.closer} is closer), {what}: {self.observed:.4g}, {beyond} chance",
-            f"  {kind} {self.score:.4g}, p = {self.p_value:.3g} ({self.n_permutations} permutations, {self.exchanged})",
-            f"  chance {self.null_mean:.4g} +- {self.null_sd:.2g}, threshold {self.threshold:.4g} at {self.alpha:g}",
-            f"  closest pair: {self.best[0]} and {self.best[1]}",
+            self.answer,
+            self.chance_sentence,
+            self.n_above_chance_sentence,
             "",
+            f"{self.measure} ({self.closer} is closer)",
             self.matrix().to_string(float_format="%.3g"),
             "",
-            "Entry-wise p-values (`entry_p_values`) are valid only for a pair chosen in advance: the best of many",
-            "pairs is above its own chance far too often.",
+            f"{self.n_permutations} permutations of {self.exchanged}.",
+            "`entry_p_values` are for pairs chosen in advance.",
         ]
         if self.n_lost:
-            lines.insert(3, f"  {self.n_lost} draws gave no score and count as at least as close")
+            lines.append(f"{count(self.n_lost, 'draw')} without a score, counted as at least as close")
         if self.interrupted:
             lines.append("Interrupted: fewer permutations than requested.")
         if self.doubts:

@@ -149,29 +149,29 @@ class Comparison(Result):
 
     def __str__(self) -> str:
         """Print a table of the numbers with their directions, then missing values with reasons."""
-        found = [score for score in self.scores if score.has_value]
+        with_value = [score for score in self.scores if score.has_value]
         missing = [score for score in self.scores if not score.has_value]
         lines = [
             f"{self.first} ({_format_shape(self.shapes[0])}) and {self.second} ({_format_shape(self.shapes[1])})",
             *wrap(self.headline, page_width(), hanging=""),
         ]
-        calibrated = any(score.has_null or score.has_interval for score in found)
-        if found:
-            lines += ["", *(_calibrated_table(found) if calibrated else _table(found))]
+        calibrated = any(score.has_null or score.has_interval for score in with_value)
+        if with_value:
+            lines += ["", *(_calibrated_table(with_value) if calibrated else _table(with_value))]
         if self.doubts:
             lines += ["", "What could be wrong", *(f"  {line}" for line in str(self.doubts).split("\n"))]
         if missing:
             lines += ["", "Without a value", *_remark_lines((score.measure, score.reason) for score in missing)]
-        if found:
-            told = [*_reading_advice(found), _CALIBRATED_NOTE if calibrated else _NOTE]
+        if with_value:
+            told = [*_reading_advice(with_value), _CALIBRATED_NOTE if calibrated else _NOTE]
             lines += ["", *(line for text in told for line in wrap(text, page_width(), hanging=""))]
-        if found and calibrated and self.exchanged not in ("", "all rows"):
+        if with_value and calibrated and self.exchanged not in ("", "all rows"):
             lines.append(f"Exchanged: {self.exchanged}.")
-        repeated = [score for score in found if score.over_repeats is not None]
+        repeated = [score for score in with_value if score.over_repeats is not None]
         if repeated:
             lines += ["", "Compared with repeats", *_repeats_table(repeated), "", *_REPEATS_NOTE]
-        lines += held_out_lines(found, self.folds)
-        notes = [(score.measure, score.note) for score in found if score.note]
+        lines += held_out_lines(with_value, self.folds)
+        notes = [(score.measure, score.note) for score in with_value if score.note]
         if notes:
             lines += ["", "Notes", *_remark_lines(notes)]
         if self.interrupted:

@@ -28,12 +28,12 @@ def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
 
 def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
     """Return the section of a page; nothing if not requested."""
-    found = [one for one in scores if one.held_out is not None]
-    if not found:
+    held_out_scores = [one for one in scores if one.held_out is not None]
+    if not held_out_scores:
         return ()
     cells = (
-        Column("all rows", tuple(f"{one.value:.4g}" for one in found)),
-        Column("held out", tuple(f"{one.held_out:.4g}" for one in found)),
+        Column("all rows", tuple(f"{one.value:.4g}" for one in held_out_scores)),
+        Column("held out", tuple(f"{one.held_out:.4g}" for one in held_out_scores)),
     )
-    table = Table(tuple(one.measure for one in found), (cells,), f"{folds} folds", "measure")
+    table = Table(tuple(one.measure for one in held_out_scores), (cells,), f"{folds} folds", "measure")
     return (Section("Held out", (table,), _NOTE),)

@@ -35,8 +35,8 @@ def layers_page(result: LayerComparison) -> Page:
     known = any(pair.score.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
-    at = None if best is None else (result.rows.index(best.first), result.columns.index(best.second))
-    told = (
+    at = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
+    answer = (
         f"No pair of layers has a value: {result.reason}."
         if best is None
         else f"The closest layers are {best.first} and {best.second}: {result.measure} {best.score.value:.3g}."
@@ -44,7 +44,7 @@ def layers_page(result: LayerComparison) -> Page:
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Which layers of the two models match?",
-        answer=(told,),
+        answer=(answer,),
         numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
         doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
@@ -54,17 +54,14 @@ def layers_page(result: LayerComparison) -> Page:
 
 def calibrated_layers_page(result: CalibratedLayers) -> Page:
     """Return the page of a grid of layers, with its maximum compared with chance."""
-    at = (result.rows.index(result.best[0]), result.columns.index(result.best[1]))
-    beyond = "above" if result.significant else "not above"
     p_values = HeatMap(
         "p of each pair, valid if it was chosen in advance",
         result.rows,
         result.columns,
         result.entry_p_values,
         "lower",
-        None,
-        3,
-        "Smaller is darker.",
+        digits=3,
+        legend="Smaller is darker.",
     )
     says = Explained(
         result.aggregate, "The summary of the grid, compared with grids of randomly matched rows.",
@@ -73,13 +70,18 @@ def calibrated_layers_page(result: CalibratedLayers) -> Page:
     return Page(
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Do the two models have matching layers, beyond the best match by chance?",
-        answer=(
-            f"The {result.aggregate.replace('_', ' ')} of {result.measure} over the grid is {result.observed:.3g}, "
-            f"{beyond} chance (p = {result.p_value:.2g}).",
-            f"Closest: {result.best[0]} and {result.best[1]}. Randomly matched rows have {result.null_mean:.3g} +- "
-            f"{result.null_sd:.2g}, and rarely exceed {result.threshold:.3g}; calibrated {result.score:.3g}.",
+        answer=(result.answer, result.chance_sentence, result.n_above_chance_sentence),
+        numbers=(
+            HeatMap(
+                result.measure,
+                result.rows,
+                result.columns,
+                result.grid,
+                result.closer,
+                result.framed_cells,
+                "above chance, corrected for the number of pairs" if len(result.framed_cells) > 1 else "",
+            ),
         ),
-        numbers=(HeatMap(result.measure, result.rows, result.columns, result.grid, result.closer, at),),
         doubts=(
             *points(result.doubts),
             _BEST_OF_MANY,

@@ -42,14 +42,14 @@ def ceiling_sentence(result: ModelRanking) -> str:
 
 def combination_sentence(result: ModelRanking) -> str:
     """Return a sentence on the held-out gain from weighting several models."""
-    one = result.combination
-    if one is None:
+    combination = result.combination
+    if combination is None:
         return ""
-    weights = sorted(one.weights.items(), key=lambda pair: -pair[1])
+    weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
     told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"Weighted together, held out: {_format_number(one.value)} ({told}); {one.best_single} alone, on the same "
-        f"held-out rows: {_format_number(one.best_single_value)}."
+        f"Weighted together, held out: {_format_number(combination.value)} ({told}); {combination.best_single} "
+        f"alone, on the same held-out rows: {_format_number(combination.best_single_value)}."
     )
 
 

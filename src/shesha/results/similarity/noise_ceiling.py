@@ -28,6 +28,7 @@ class NoiseCeiling(Result):
     """Values of each repeat with the mean of all."""
     reason: str = ""
     """Reason for a missing ceiling."""
+    notes: tuple[str, ...] = ()
     seed: int | None = None
 
     @property
@@ -37,12 +38,13 @@ class NoiseCeiling(Result):
 
     def __str__(self) -> str:
         """Print the ceiling."""
-        if not self.has_value:
-            return f"{self.measure}: no noise ceiling ({self.reason})"
-        return (
-            f"{self.measure}: noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
-            f"({self.n_repeats} repeats of {self.n_rows:,} rows; {self.closer} is closer)"
-        )
+        found = f"no noise ceiling ({self.reason})"
+        if self.has_value:
+            found = (
+                f"noise ceiling {self.lower:.4g} to {self.upper:.4g}, reliability {self.reliability:.4g} "
+                f"({self.n_repeats} repeats of {self.n_rows:,} rows; {self.closer} is closer)"
+            )
+        return "\n".join([f"{self.measure}: {found}", *(f"  note: {text}" for text in self.notes)])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,16 +72,22 @@ def comparison_page(result: Comparison) -> Page:
         numbers=(_scores(first, "First to read"),) if first else (),
         doubts=_doubt_parts(result.doubts, known),
         sections=(
-            *(
-                (Section("All measures", (_scores(known, "All measures"), *measures_explained(known))),)
-                if known
-                else ()
-            ),
+            *_measure_sections(known, first),
             *held_out_sections(known, result.folds),
             *((Section("Notes", remarks),) if remarks else ()),
         ),
         ran=(("data", f"{sizes} (rows x features)"), *run_details(result)),
     )
+
+
+def _measure_sections(known: Sequence[Score], first: Sequence[Score]) -> tuple[Section, ...]:
+    """Explain the measures, below a table of all if the first table leaves some out."""
+    if not known:
+        return ()
+    explained = tuple(measures_explained(known))
+    if len(first) == len(known):
+        return (Section("What the measures respond to", explained),)
+    return (Section("All measures", (_scores(known, "All measures"), *explained)),)
 
 
 def comparison_metrics(result: Comparison) -> list[Metric]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.similarity import paper_claims_of_many as paper_claims_of_many
 from shesha.results.similarity.calibrated import Calibrated
-from shesha.results.similarity.calibrated_layers import CalibratedLayers
+from shesha.results.similarity.calibrated_layers import AGGREGATE_NAMES, CalibratedLayers
 from shesha.results.similarity.comparison import Comparison, Score
 from shesha.results.similarity.noise_ceiling import NoiseCeiling
 from shesha.results.similarity.pairwise import LayerComparison
 from shesha.results.similarity.recommended import RECOMMENDED
-from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.results.similarity.unit_matching import UnitMatching
 from shesha.results.similarity.within_classes import WithinClasses
 
@@ -20,8 +20,8 @@ from shesha.results.similarity.within_classes import WithinClasses
 @claim.register
 def _calibrated(result: Calibrated) -> str:
     if result.observed != result.observed:
-        return f"{with_source(result.measure)} could not be estimated: {result.reason}"
-    start = f"{with_source(result.measure)} of the two representations was {say.format_number(result.observed)}"
+        return f"{add_source(result.measure)} could not be estimated: {result.reason}"
+    start = f"{add_source(result.measure)} of the two representations was {say.format_number(result.observed)}"
     rows = f"over {result.n_rows:,} rows"
     if not result.has_null:
         return f"{start} {rows}, without a chance level"
@@ -32,7 +32,7 @@ def _calibrated(result: Calibrated) -> str:
 @claim.register
 def _layers(result: CalibratedLayers) -> str:
     size = f"{len(result.rows)} x {len(result.columns)} layers"
-    start = f"{with_source(result.measure)} over {size}: {_aggregate(result.aggregate)}"
+    start = f"{add_source(result.measure)} over {size}: {_aggregate(result.aggregate)}"
     if result.observed != result.observed:
         return f"{start} could not be estimated"
     found = say.null(result, result.alpha, "null of the same aggregate:")
@@ -44,15 +44,7 @@ def _layers(result: CalibratedLayers) -> str:
 
 
 def _aggregate(name: str) -> str:
-    return _AGGREGATES.get(name, f"the aggregate '{name}' of the grid")
-
-
-_AGGREGATES = {
-    "max": "the closest pair",
-    "row_max": "the mean of each layer's closest",
-    "top_k": "the mean of the closest pairs",
-    "mean": "the mean of all pairs",
-}
+    return AGGREGATE_NAMES.get(name, f"the aggregate '{name}' of the grid")
 
 
 def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
@@ -63,13 +55,13 @@ def _calibrated_part(result: Calibrated | CalibratedLayers) -> str:
 @claim.register
 def _comparison(result: Comparison) -> str:
     design = f"; permutations of {result.exchanged}" if result.exchanged else ""
-    known = [one for one in recommended_first(result.scores) if one.has_value]
+    known = [one for one in sort_recommended_first(result.scores) if one.has_value]
     told = say.join_clauses([_score(one, result.folds) for one in known], "more measures") or "no measure has a value"
     rows = f"{result.shapes[0][0]:,} rows"
     return f"Similarity of {result.first} and {result.second} over {rows}: {told}{design}"
 
 
-def recommended_first(scores: tuple[Score, ...]) -> list[Score]:
+def sort_recommended_first(scores: tuple[Score, ...]) -> list[Score]:
     """Put the measures to begin with first; of few measures keep the order."""
     if len(scores) <= say.MOST + 1:
         return list(scores)
@@ -82,7 +74,7 @@ def _score(one: Score, folds: int | None = None) -> str:
     chance = f", chance {say.format_number(one.null_mean)}, {corrected}{say.equal_p(p)}" if p == p else ""
     held = "" if one.held_out is None else f", held out {say.format_number(one.held_out)} ({folds} folds)"
     value = f"{say.format_number(one.value)}{say.interval(one.interval_low, one.interval_high)}"
-    return f"{with_source(one.measure)} {value}{chance}{held}"
+    return f"{add_source(one.measure)} {value}{chance}{held}"
 
 
 @claim.register
@@ -90,19 +82,19 @@ def _layer_comparison(result: LayerComparison) -> str:
     size = f"{len(result.rows)} x {len(result.columns)} layers"
     known = [pair for pair in result.scores if pair.score.has_value]
     if not known:
-        return f"No pair of {size} has a value of {with_source(result.measure)}: {result.reason}"
+        return f"No pair of {size} has a value of {add_source(result.measure)}: {result.reason}"
     best = result.best
     p = best.score.corrected_p_value
     chance = f"p = {say.format_p(p)}, corrected for the number of pairs" if p == p else "no chance level was drawn"
     return (
-        f"Of {size}, {best.first} and {best.second} were closest by {with_source(result.measure)}: "
+        f"Of {size}, {best.first} and {best.second} were closest by {add_source(result.measure)}: "
         f"{say.format_number(best.score.value)}; {chance}"
     )
 
 
 @claim.register
 def _noise_ceiling(result: NoiseCeiling) -> str:
-    what = f"The noise ceiling of {with_source(result.measure)}"
+    what = f"The noise ceiling of {add_source(result.measure)}"
     if not result.has_value:
         return f"{what} could not be estimated: {result.reason}"
     return (
@@ -127,7 +119,7 @@ def _unit_matching(result: UnitMatching) -> str:
 def _within_classes(result: WithinClasses) -> str:
     sizes = [result.sizes[name] for name in result.classes]
     rows = say.span(sizes) + " rows per class"
-    told = "; ".join(f"{with_source(name)} {_values_within(result, name)}" for name in result.measures)
+    told = "; ".join(f"{add_source(name)} {_values_within(result, name)}" for name in result.measures)
     return (
         f"{result.headline.removesuffix('.')}: {told} ({rows}; permutations of rows within the class, p corrected over "
         "the classes by Benjamini and Hochberg)"

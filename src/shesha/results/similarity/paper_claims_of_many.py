@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.similarity.calibrated_many import CalibratedMany
 from shesha.results.similarity.consensus import Consensus
@@ -27,7 +27,7 @@ def _many(result: CalibratedMany) -> str:
     correction = _CORRECTIONS.get(result.correction, result.correction)
     return (
         f"{above} of {say.count(len(result.pairs), 'pair')} {_verb(above)} above chance at {first.alpha:g} by "
-        f"{with_source(first.measure)} (p corrected by {correction}): {told}; {first.n_rows:,} rows, "
+        f"{add_source(first.measure)} (p corrected by {correction}): {told}; {first.n_rows:,} rows, "
         f"{say.draws(first.n_permutations, first.exchanged)}"
     )
 
@@ -47,31 +47,31 @@ def _pair_clause(name: str, value: float, chance: float, p: float) -> str:
 def _pairwise(result: PairwiseComparison) -> str:
     rows = f"{result.shapes[0][0]:,} rows"
     ordered = sorted(result.measures, key=lambda one: len(result.measures) > say.MOST + 1 and one not in RECOMMENDED)
-    told = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
+    clauses = say.join_clauses([_measure_clause(result, name) for name in ordered], "more measures")
     null = ""
     if result.exchanged:
         null = (
             f"; {say.draws(result.n_permutations, result.exchanged)}, p corrected for the number of pairs (step-down "
             "maximum)"
         )
-    return f"Similarity of {len(result.names)} representations over {rows}: {told}{null}"
+    return f"Similarity of {len(result.names)} representations over {rows}: {clauses}{null}"
 
 
 def _measure_clause(result: PairwiseComparison, measure: str) -> str:
     pairs = [one for one in result.scores if one.score.measure == measure and one.first != one.second]
     known = [one for one in pairs if one.score.has_value]
     if not known:
-        return f"{with_source(measure)} not estimable"
+        return f"{add_source(measure)} not estimable"
     ordered = sorted(known, key=lambda one: one.score.value, reverse=known[0].score.closer == "higher")
     ends = _extreme(ordered[0]) if len(ordered) == 1 else f"{_extreme(ordered[0])} to {_extreme(ordered[-1])}"
     tested = [one.score for one in known if one.score.has_null]
     if not tested:
-        return f"{with_source(measure)} from {ends}, without a chance level"
+        return f"{add_source(measure)} from {ends}, without a chance level"
     above = sum(reaches_level(one.deciding_p_value, result.alpha) for one in tested)
     levels = [one.null_mean for one in tested]
     chance = say.format_number(sum(levels) / len(levels))
     return (
-        f"{with_source(measure)} from {ends}, {above} of {say.count(len(tested), 'pair')} above chance at "
+        f"{add_source(measure)} from {ends}, {above} of {say.count(len(tested), 'pair')} above chance at "
         f"{result.alpha:g} (mean chance level {chance})"
     )
 
@@ -102,7 +102,7 @@ def _consensus(result: Consensus) -> str:
 
 @claim.register
 def _ranking(result: ModelRanking) -> str:
-    told = say.join_clauses([_model_clause(one, result) for one in result.models], "more models")
+    clauses = say.join_clauses([_model_clause(one, result) for one in result.models], "more models")
     ceiling = ""
     if result.has_ceiling:
         ends = f"{say.format_number(result.ceiling_lower)} to {say.format_number(result.ceiling_upper)}"
@@ -110,8 +110,8 @@ def _ranking(result: ModelRanking) -> str:
     correction = _CORRECTIONS.get(result.correction, result.correction)
     tested = f"; differences tested over resampled {result.resampled}, corrected by {correction}"
     return (
-        f"{result.headline.removesuffix('.')} ({with_source(result.measure)}; "
-        f"{say.count(result.n_subjects, 'subject')} of {result.n_rows:,} rows): {told}{ceiling}"
+        f"{result.headline.removesuffix('.')} ({add_source(result.measure)}; "
+        f"{say.count(result.n_subjects, 'subject')} of {result.n_rows:,} rows): {clauses}{ceiling}"
         f"{tested if result.n_resamples else ''}"
     )
 

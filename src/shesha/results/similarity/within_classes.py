@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shesha.report import Page
 from shesha.results.base import Result, reaches_level
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEVEL = 0.05
+_ALL = "all rows"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class WithinClasses(Result):
     """Classes that were not compared, with the reason."""
     corrected: dict[str, dict[str, float]]
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
+    column_note: ClassVar[str] = (
+        "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
+        f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only. Its value is high "
+        "because classes differ, and its p concerns structure within classes."
+    )
 
     def __iter__(self) -> Iterator[Comparison]:
         """Iterate over the classes."""
@@ -154,7 +160,7 @@ class WithinClasses(Result):
             ]
             lines.append("")
         left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
-        for text in (WITHIN_NOTE, f"Not compared: {left}." if left else ""):
+        for text in (self.column_note, f"Not compared: {left}." if left else ""):
             lines += wrap(text, width, hanging="")
         return "\n".join(lines)
 
@@ -175,14 +181,6 @@ def _no_measure(measures: Sequence[str]) -> str:
 
 def _every_measure(measures: Sequence[str]) -> str:
     return measures[0] if len(measures) == 1 else f"all {len(measures)} measures"
-
-
-_ALL = "all rows"
-WITHIN_NOTE = (
-    "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-    f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only. Its value is high "
-    "because classes differ, and its p concerns structure within classes."
-)
 
 
 def _line(score: Score) -> dict[str, Any]:

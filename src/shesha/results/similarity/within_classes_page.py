@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from shesha.report import Column, Drawing, Item, Page, Part, Section, Strip, Table, Text
 from shesha.results.generic_page import run_details
 from shesha.results.similarity.pages import measure_explained
-from shesha.results.similarity.within_classes import WITHIN_NOTE
 
 if TYPE_CHECKING:
     from shesha.results.similarity.comparison import Score
-    from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+    from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
     from shesha.results.similarity.within_classes import WithinClasses
 
 _KEPT = Text(
@@ -41,7 +40,7 @@ def within_classes_page(result: WithinClasses) -> Page:
             ),
             *(Section(one.title, (one,)) for one in tables[1:]),
             Section("What the measures respond to", _explanations(result)),
-            Section("What the columns mean", (Text(WITHIN_NOTE),)),
+            Section("What the columns mean", (Text(result.column_note),)),
         ),
         ran=(("data", f"{sum(result.sizes.values()):,} rows in {len(result.classes)} classes"), *run_details(result)),
     )
@@ -68,7 +67,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for table in (measure_table(one, name) for name in result.measures)
             ),
             Section("What the measures respond to", _explanations(result.comparisons[0])),
-            Section("What the columns mean", (Text(WITHIN_NOTE),)),
+            Section("What the columns mean", (Text(result.comparisons[0].column_note),)),
         ),
         ran=run_details(result),
     )

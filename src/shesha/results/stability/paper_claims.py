@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.citation_sources import with_source
+from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
 from shesha.results.stability.chance import Chance
 from shesha.results.stability.drift_path import DriftPath
@@ -11,7 +11,7 @@ from shesha.results.stability.estimate import Estimate
 
 
 def _name(variant: str) -> str:
-    name = with_source(variant, variant.replace("_", " "))
+    name = add_source(variant, variant.replace("_", " "))
     return name[0].upper() + name[1:]
 
 
@@ -36,7 +36,7 @@ def _chance(result: Chance) -> str:
 
 @claim.register
 def _drift_path(result: DriftPath) -> str:
-    name = with_source("rdm_drift", "RDM drift")
+    name = add_source("rdm_drift", "RDM drift")
     known = [(value, one) for value, one in zip(result.from_first, result.names, strict=True) if value == value]
     if not known:
         return f"{name} could not be estimated for any of {len(result.names)} representations"

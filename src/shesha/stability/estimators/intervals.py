@@ -26,27 +26,27 @@ class Interval:
     notes: tuple[str, ...] = ()
 
 
-def combine_errors(found: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
+def combine_errors(evidence: Evidence, design: Exchange, bounds: tuple[float, float], confidence: float) -> Interval:
     """Combine the sources of error, which are independent, by adding the squares of their margins."""
     from scipy.special import ndtri, stdtrit
 
     level, nan = 0.5 + confidence / 2, float("nan")
-    part, row_error = partition_error(found), _row_error(found)
+    part, row_error = partition_error(evidence), _row_error(evidence)
     units, free = _units(design)
-    known = found.resampled[np.isfinite(found.resampled)]
+    known = evidence.resampled[np.isfinite(evidence.resampled)]
     n_resamples = len(known) if len(known) > 1 else 0
     if not free:
         return Interval(nan, nan, nan, part, n_resamples, (NOTHING_TO_RESAMPLE,))
     # As Student's t is wider than the normal: resamples of few units spread too little, by an amount that is uncertain.
     wider = float(np.sqrt(units / free) * stdtrit(free, level) / ndtri(level))
     of_rows = wider * (_quantile_margins(known, level) if n_resamples else np.full(2, row_error * ndtri(level)))
-    others = (found.pair_error * float(ndtri(level))) ** 2
-    n_draws = int(np.isfinite(found.draws).sum())
-    if n_draws > 1 and not found.redrawn:
+    others = (evidence.pair_error * float(ndtri(level))) ** 2
+    n_draws = int(np.isfinite(evidence.draws).sum())
+    if n_draws > 1 and not evidence.redrawn:
         others += (float(stdtrit(n_draws - 1, level)) * part) ** 2
     below, above = np.sqrt(of_rows**2 + others)
-    low, high = np.clip([found.value - below, found.value + above], *bounds)
-    notes = (ALONE,) if n_draws == 1 and not found.redrawn and low == low else ()
+    low, high = np.clip([evidence.value - below, evidence.value + above], *bounds)
+    notes = (ALONE,) if n_draws == 1 and not evidence.redrawn and low == low else ()
     return Interval(float(low), float(high), row_error, part, n_resamples, notes)
 
 
@@ -63,14 +63,14 @@ def monte_carlo_error(scores: Vector) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
 
 
-def _row_error(found: Evidence) -> float:
+def _row_error(evidence: Evidence) -> float:
     """Error from the rows alone."""
-    known = found.resampled[np.isfinite(found.resampled)]
+    known = evidence.resampled[np.isfinite(evidence.resampled)]
     if len(known) < 2:
         # The analytic error holds that of the pairs.
-        return float(np.sqrt(np.maximum(0.0, found.analytic_error**2 - found.pair_error**2)))
+        return float(np.sqrt(np.maximum(0.0, evidence.analytic_error**2 - evidence.pair_error**2)))
     spread = float(known.std(ddof=1))
-    part = partition_error(found) if found.redrawn else 0.0
+    part = partition_error(evidence) if evidence.redrawn else 0.0
     return float(np.sqrt(max(0.0, spread**2 - part**2))) if part == part else spread
 
 

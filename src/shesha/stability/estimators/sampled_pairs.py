@@ -73,9 +73,9 @@ def _default_pairs() -> int:
     return min(DEFAULT_PAIRS, memory.memory_budget() // _BYTES)
 
 
-def check_pairs(pairs: PairCount, name: str = "pairs") -> int | None:
+def check_pairs(pairs: PairCount) -> int | None:
     """Return a number of pairs, or None for the default."""
-    return _ALL if isinstance(pairs, str) and pairs == "all" else check.optional_count(pairs, name, minimum=100)
+    return _ALL if isinstance(pairs, str) and pairs == "all" else check.optional_count(pairs, "pairs", minimum=100)
 
 
 def uses_all_pairs(n: int, asked: int | None) -> bool:

@@ -89,20 +89,20 @@ def _exact(request: Request) -> Evidence:
         draws.extend(next_draw() for _ in range(start + count - len(draws)))
         return halves.visit(draws[start : start + count], lambda at, found: take(start + at, found))
 
-    found = draw_until(take_all, request)
-    scores = np.array([one.score for one in found])
+    parts = draw_until(take_all, request)
+    scores = np.array([one.score for one in parts])
     if np.isnan(scores).all():
         return Evidence(float("nan"), scores, null=matchings.empty_null, reason=CONSTANT, n_pairs=n_pairs(n))
     value = float(np.nanmean(scores))
-    cells = [one.cells for one in found if one.cells is not None]
-    null = matchings.null([one.matched for one in found], lambda at, use: halves.visit([draws[at]], use)[0])
+    cells = [one.cells for one in parts if one.cells is not None]
+    null = matchings.null([one.matched for one in parts], lambda at, use: halves.visit([draws[at]], use)[0])
     return Evidence(
         value,
         scores,
         resampled=score_resamples(cells, pairs, n, request, value),
         null=null,
         n_pairs=n_pairs(n),
-        pairs_dropped=sum(one.n_dropped for one in found),
+        pairs_dropped=sum(one.n_dropped for one in parts),
         notes=(*_draw_notes(scores, request), *thinning_note(thinned)),
     )
 
@@ -113,15 +113,15 @@ def draw_until(score: Callable[[int, int], list[Part]], request: Request) -> lis
     `score(start, count)` scores that many partitions from the given one on.
     """
     wanted = request.options["n_draws"]
-    found: list[Part] = []
+    parts: list[Part] = []
     starts = range(0, wanted, _BATCH)
     for start in track(starts, len(starts), "partitions"):
-        found += score(start, min(_BATCH, wanted - start))
+        parts += score(start, min(_BATCH, wanted - start))
     while request.target_se is not None:
-        if len(found) >= MAX_DRAWS or monte_carlo_error(np.array([one.score for one in found])) <= request.target_se:
+        if len(parts) >= MAX_DRAWS or monte_carlo_error(np.array([one.score for one in parts])) <= request.target_se:
             break
-        found += score(len(found), _BATCH)
-    return found
+        parts += score(len(parts), _BATCH)
+    return parts
 
 
 def bootstrap_pairs(n: int, request: Request) -> tuple[Index | None, Pairs]:

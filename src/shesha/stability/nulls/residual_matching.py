@@ -48,13 +48,13 @@ class MatchedResiduals:
         assert known is not None and isinstance(request.source, Rows)
         rows, orders = request.source.whole.rows, request.orders()
         together = partitions_per_matching(rows.shape[1], len(self.partitions))
-        found = []
+        values = []
         for k, order in enumerate(track(orders, len(orders), "matchings")):
             moved = known.permute(rows, order)
             turn = [self.partitions[(k * together + one) % len(self.partitions)] for one in range(together)]
             scores = [self._score(rows, moved, np.asarray(one), k) for one in turn]
-            found.append(float("nan") if np.isnan(scores).all() else float(np.nanmean(scores)))
-        return np.array(found)
+            values.append(float("nan") if np.isnan(scores).all() else float(np.nanmean(scores)))
+        return np.array(values)
 
     def _score(self, rows: Matrix, moved: Matrix, features: Index, number: int) -> float:
         """Correlation of the first half of the features with the second half of the moved rows."""

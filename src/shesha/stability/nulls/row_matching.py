@@ -100,13 +100,15 @@ class Matchings:
         if not self.orders:
             return out
         usable: dict[int, list[int]] = {}
-        for at, found in enumerate(products[: self.n_draws]):
-            if found is not None:
+        for at, product in enumerate(products[: self.n_draws]):
+            if product is not None:
                 usable.setdefault(at // self.together, []).append(at)
         for turn in range(self._n_turns):
             numbers = self._turn_numbers(turn)
             if turn in usable:
-                out[numbers] = np.mean([found for at in usable[turn] if (found := products[at]) is not None], axis=0)
+                out[numbers] = np.mean(
+                    [product for at in usable[turn] if (product := products[at]) is not None], axis=0
+                )
             elif usable and len(numbers):
                 instead = min((other for other in usable if other > turn), default=max(usable))
                 again = [visit(at, self._partition_matchings(at, numbers)) for at in usable[instead]]

@@ -31,17 +31,17 @@ def estimate_separation(request: Request) -> Evidence:
     counts = np.ones((n, 1))
     if request.n_bootstrap and n <= _ALL_PAIRS:
         counts = np.hstack([counts, request.resamples()])
-    found = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
-    if np.isnan(found[0]):
+    ratios = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
+    if np.isnan(ratios[0]):
         nothing = np.full(request.n_permutations, np.nan)
         return Evidence(float("nan"), null=nothing, reason="no class has two different members")
-    resampled: Vector = found[1:]
+    resampled: Vector = ratios[1:]
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
-        resampled, notes = _score_resamples(rows, request, float(found[0]))
+        resampled, notes = _score_resamples(rows, request, float(ratios[0]))
     labels = label_permutations.shuffle_labels(request)
     return Evidence(
-        float(found[0]),
+        float(ratios[0]),
         resampled=resampled,
         null=_null(rows, labels),
         n_pairs=n_pairs(n),

@@ -20,7 +20,7 @@ _SETTINGS = {"n_draws": 50, "subsample_frac": 0.5}
 def _require_two(y: Classes) -> None:
     if y.n_classes != 2:
         raise ValueError(
-            f"y must hold exactly 2 classes, got {y.n_classes}: use shesha.stability.lda_subspace_stability for more"
+            f"y must contain exactly 2 classes, got {y.n_classes}: use shesha.stability.lda_subspace_stability for more"
         )
 
 

@@ -168,7 +168,7 @@ def drift_path(
         arrays = list(kinds.sequence(representations, "representations", "matrices"))
         names = tuple(map(str, range(len(arrays))))
     if len(arrays) < 2:
-        raise ValueError(f"representations must hold at least 2 matrices, got {len(arrays)}")
+        raise ValueError(f"representations must contain at least 2 matrices, got {len(arrays)}")
     check.choice(method, METHODS, "method")
     check.choice(metric, METRICS, "metric")
     sources = _check_same_rows(dict(zip(names, arrays, strict=True)))
@@ -197,8 +197,8 @@ def similarity(data: Mapping[str, Data], method: Method, metric: Metric) -> floa
 
 
 def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
-    found = align_rows({name: rows_or_distances(X, name) for name, X in data.items()})
-    sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in found.items()}
+    aligned = align_rows({name: rows_or_distances(X, name) for name, X in data.items()})
+    sizes = {name: len(one) if isinstance(one, Rows) else one.n_rows for name, one in aligned.items()}
     first = next(iter(sizes))
     for name, size in sizes.items():
         if size != sizes[first]:
@@ -208,7 +208,7 @@ def _check_same_rows(data: Mapping[str, Data]) -> list[Rows | Rdm]:
         f"the {n_pairs(sizes[first]):,} distances of {sizes[first]:,} rows",
         "compare a random subset of the rows",
     )
-    return list(found.values())
+    return list(aligned.values())
 
 
 def _rank_distances(source: Rows | Rdm, name: str, method: Method, metric: Metric) -> RankedRdm | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
 from shesha_studies.biology import _screens as screens
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, Found
 
@@ -29,15 +30,16 @@ def _magnitude(found: Found) -> Mapping[str, Any]:
 
 
 def _size(found: Found) -> Mapping[str, Any]:
-    few, many = (found.get("coherence", "size", n) for n in ("10", "400"))
+    few, many = (Fact(*(found.get(name, "size", n) for name in ("coherence", "low", "high"))) for n in ("10", "400"))
+    fake = [found.get(name, "confound", "coherence and n") for name in ("chance", "fake_low", "fake_high")]
     pairs = [found.get("unbiased", "size", n) for n in ("10", "400")]
     return {
         "size": rank_correlation(found.get("rho", "confound", "coherence and n"), len(screens.TARGETS)),
-        "size_alone": few - many,
-        "few_cells": few,
-        "many_cells": many,
+        "size_alone": Fact(few.value - many.value, few.low - many.high, few.high - many.low),
+        "few_cells": few.value,
+        "many_cells": many.value,
         "pairwise_size_alone": pairs[0] - pairs[1],
-        "size_of_fakes": found.get("chance", "confound", "coherence and n"),
+        "size_of_fakes": Fact(*fake),
     }
 
 
@@ -46,19 +48,44 @@ def _methods(found: Found) -> Mapping[str, Any]:
     parts = found.build("components")
     plain = parts[parts.index.str.startswith("coherence")] if len(parts) else None
     made: dict[str, Any] = {
-        "lowest_method": methods.coherence_rho.min(skipna=False),
-        "largest_fake_of_methods": methods.coherence_chance.max(skipna=False),
+        "lowest_method": smallest(_each(methods, *(f"coherence_{end}" for end in ("rho", "low", "high")))),
+        "largest_fake_of_methods": largest(
+            _each(methods, *(f"coherence_{end}" for end in ("chance", "fake_low", "fake_high")))
+        ),
         "pairwise_fake_of_knn": found.get("unbiased_chance", "method", "knn"),
         **{f"fakes, {name}": value for name, value in methods.coherence_chance.items()},
     }
     if plain is not None:
         made |= {
-            **{"components_lowest": plain.rho.min(), "components_highest": plain.rho.max()},
+            "components_lowest": smallest(_each(plain, "rho", "rho_low", "rho_high")),
+            "components_highest": plain.rho.max(),
             **{"components_fake_lowest": plain.chance.min(), "components_fake_highest": plain.chance.max()},
             **{"ranks_of_scores": plain.rank_score.min(), "ranks_of_magnitudes": plain.rank_magnitude.min()},
-            "ranks": plain[["rank_score", "rank_magnitude"]].min().min(),
+            "ranks": rank_correlation(plain[["rank_score", "rank_magnitude"]].min().min(), len(screens.TARGETS)),
         }
     return made
+
+
+def _each(methods: Any, *names: str) -> list[Fact]:
+    """Numbers of the methods, each with its limits."""
+    return [Fact(*(float(one[name]) for name in names)) for _, one in methods.iterrows()]
+
+
+def _beyond_fakes(found: Found) -> Fact:
+    """Distance of the pooled correlation of the pairwise score from the upper limit of control cells."""
+    ends = [found.get(name, "pooled", "unbiased, both", BOTH) for name in ("rho", "rho_low", "rho_high")]
+    limit = found.get("fake_high", "pooled", "unbiased, both", BOTH)
+    return Fact(*(one - limit for one in ends))
+
+
+def _slopes(found: Found) -> Fact:
+    """How many times as steep magnitude is as size; the limits combine the ends of both intervals."""
+    parts = [
+        [found.get(f"{name}_{end}", "mixed", "coherence, centred", BOTH) for end in ("beta", "low", "high")]
+        for name in ("magnitude", "log_n")
+    ]
+    steep, flat = (absolute(Fact(*one)) for one in parts)
+    return Fact(steep.value / flat.value, steep.low / flat.high, steep.high / flat.low if flat.low else math.inf)
 
 
 def _models(found: Found) -> Mapping[str, Any]:
@@ -68,15 +95,14 @@ def _models(found: Found) -> Mapping[str, Any]:
             made[f"{name}_{of}"] = found.get(f"{name}_{of}", "mixed", "coherence, centred", BOTH)
     return {
         **made,
-        "slopes": abs(made["magnitude_beta"] / made["log_n_beta"]),
+        "slopes": _slopes(found),
         "between": found.get("between", "mixed", "coherence, as it is", BOTH),
         "between_centred": found.get("between", "mixed", "coherence, centred", BOTH),
         "pooled": found.get("rho", "pooled", "coherence, both", BOTH),
         "pooled_fakes": found.get("chance", "pooled", "coherence, both", BOTH),
         "pooled_pairwise": found.get("rho", "pooled", "unbiased, both", BOTH),
         "pooled_pairwise_fakes": found.get("chance", "pooled", "unbiased, both", BOTH),
-        "pooled_beyond_fakes": found.get("rho", "pooled", "unbiased, both", BOTH)
-        - found.get("fake_high", "pooled", "unbiased, both", BOTH),
+        "pooled_beyond_fakes": _beyond_fakes(found),
     }
 
 

@@ -13,7 +13,7 @@ from shesha.studies.checks import (
     NOT_RUN,
     UNREACHABLE,
     Check,
-    judged,
+    judge_number,
 )
 
 if TYPE_CHECKING:
@@ -70,36 +70,36 @@ class Found:
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def numbers(found: Found) -> Mapping[str, float]:
+def numbers(statistics: Found) -> Mapping[str, float]:
     """Ours, by the key in the file of published numbers."""
-    groups = found.build("group")
+    groups = statistics.build("group")
     known = {
         "n_groups": float(len(groups)),
         "n_cells": float(groups.n.sum()),
         "median_n": float(groups.n.median()),
         "min_n": float(groups.n.min()),
         "max_n": float(groups.n.max()),
-        "n_controls": found.get("n_controls", "counts", "cells"),
-        "n_control_guides": found.get("n_guides", "counts", "cells"),
+        "n_controls": statistics.get("n_controls", "counts", "cells"),
+        "n_control_guides": statistics.get("n_guides", "counts", "cells"),
     }
     for name, column in (("stability", "coherence"), ("magnitude", "magnitude")):
         known |= {f"{name}_{how}": float(groups[column].agg(how)) for how in ("mean", "min", "max")}
         known[f"{name}_sd"] = float(groups[column].std())
     for key, method in (("rho", "standard"), ("rho_whitened", "whitened"), ("rho_knn", "knn")):
-        known[key] = found.get("coherence_rho", "method", method)
-    known["rho_p"] = found.get("coherence_naive_p", "method", "standard")
+        known[key] = statistics.get("coherence_rho", "method", method)
+    known["rho_p"] = statistics.get("coherence_naive_p", "method", "standard")
     for name in ("spread", "n"):
-        known[f"rho_{name}"] = found.get("rho", "confound", f"coherence and {name}")
-        known[f"rho_{name}_p"] = found.get("naive_p", "confound", f"coherence and {name}")
+        known[f"rho_{name}"] = statistics.get("rho", "confound", f"coherence and {name}")
+        known[f"rho_{name}_p"] = statistics.get("naive_p", "confound", f"coherence and {name}")
     for key in ("magnitude", "snr", "partial"):
-        known[f"null_{key}"] = found.get(f"{key}_rho", "null model", "effect 0.3, 100 cells", GAUSSIAN)
+        known[f"null_{key}"] = statistics.get(f"{key}_rho", "null model", "effect 0.3, 100 cells", GAUSSIAN)
     return known | {"null_n": 2000.0, "partial": float("nan"), "partial_p": float("nan")}
 
 
-def _reasons(found: Found) -> dict[str, str]:
+def _reasons(statistics: Found) -> dict[str, str]:
     """Why ours differ, by key; "" is the reason of all others. Numbers are those of other readings of the recipe."""
-    reading, null = found.build("reading"), found.build("null model", data=GAUSSIAN)
-    at = {name: found.get(name, "reading", "10,000 counts") for name in OF_READING}
+    reading, null = statistics.build("reading"), statistics.build("null model", data=GAUSSIAN)
+    at = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
     spread, n = (", ".join(f"{one:.2f}" for one in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
     normalisation = (
         "We have 299 genes and scale counts to their median total. Scaled to 10,000, the same cells have a mean "
@@ -107,9 +107,9 @@ def _reasons(found: Found) -> dict[str, str]:
         f"{at['magnitude_high']:.2f}) and stabilities up to {at['coherence_high']:.2f}, so the normalisation sets "
         "these numbers."
     )
-    targets = len(found.build("group"))
+    targets = len(statistics.build("group"))
     ranks = f"Magnitude and SNR rank these {targets} targets in the same order, so nothing is left to correlate."
-    guides, controls = (found.get(name, "counts", "cells") for name in ("n_guides", "n_controls"))
+    guides, controls = (statistics.get(name, "counts", "cells") for name in ("n_guides", "n_controls"))
     made = {
         "": normalisation,
         **{"partial": ranks, "partial_p": ranks},
@@ -118,7 +118,7 @@ def _reasons(found: Found) -> dict[str, str]:
         "rho_spread_p": "The spread depends on genes and normalisation; see its correlation.",
         "rho_n": f"The same cells with other genes; three normalisations give {n}.",
         "rho_n_p": "This p-value belongs to the correlation of "
-        f"{found.get('rho', 'confound', 'coherence and n'):.2f} (published -0.17).",
+        f"{statistics.get('rho', 'confound', 'coherence and n'):.2f} (published -0.17).",
         "n_control_guides": f"The file names {guides:.0f} guides among these {controls:,.0f} cells. The text says six, "
         "and NTg1 to NTg7.",
     }
@@ -135,9 +135,9 @@ def _reasons(found: Found) -> dict[str, str]:
 OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
 
 
-def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
+def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Check]:
     """Go through every line of the tables and the text."""
-    ours, reasons = numbers(found), _reasons(found)
+    ours, reasons = numbers(statistics), _reasons(statistics)
     for line in cast(Any, published.itertuples(index=False)):
         what = f"{line.data}: {line.what}"
         key = "" if line.key != line.key else str(line.key)
@@ -147,13 +147,13 @@ def published_checks(found: Found, published: pd.DataFrame) -> Iterator[Check]:
             why += f"; contradicts itself: {told}" if told else ""
             yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
-            reason = found.build("given").reason if found.has("given") else None
+            reason = statistics.build("given").reason if statistics.has("given") else None
             verdict = NOT_RUN if reason is None else DIFFERS
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), ours[key], reasons.get(key, reasons[""]))
         else:
-            yield _number(line, what, ours[key], reasons.get(key, reasons[""]), found)
+            yield _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
 
 
 def _contradicts(line: Any, name: str) -> bool:
@@ -166,18 +166,18 @@ def _interval_text(line: Any) -> str:
     return str(line.published) if line.low != line.low else f"{line.published} [{line.low}, {line.high}]"
 
 
-def _number(line: Any, what: str, ours: float, why: str, found: Found) -> Check:
+def _number(line: Any, what: str, ours: float, why: str, statistics: Found) -> Check:
     key, text = str(line.key), str(line.published)
     decimals = len(text.partition(".")[2]) if "." in text else 0
     theirs = tolerance.interval_error(float(line.low), float(line.high))
     if key.startswith("null"):
         theirs, decimals = 0.0, min(decimals, 2)
     # Both numbers have the sampling error of a correlation over the targets.
-    error = tolerance.correlation_error(ours, len(found.build("group"))) if key.startswith("rho_") else 0.0
-    null = found.build("null model", data=GAUSSIAN)
+    error = tolerance.correlation_error(ours, len(statistics.build("group"))) if key.startswith("rho_") else 0.0
+    null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
-    return judged(
+    return judge_number(
         line.where,
         what,
         float(text),

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against, apart
+from shesha.studies.published import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
@@ -22,32 +22,32 @@ _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
-    found = Found(rows)
-    printed, worded = apart(published)
-    checks = (*published_checks(found, printed), *against(worded, {}))
+    statistics = Found(rows)
+    printed, worded = split_numbers_and_claims(published)
+    checks = (*published_checks(statistics, printed), *against(worded, {}))
     picture = Picture(
         "crispr",
-        _draw(found),
+        _draw(statistics),
         "Scores by group size; magnitude against score; correlations of targets and of control groups",
     )
-    return Page("", tuple(_tables(found)), (picture,), _notes(found), checks)
+    return Page("", tuple(_tables(statistics)), (picture,), _notes(statistics), checks)
 
 
-def _tables(found: Found) -> Any:
-    groups = found.build("group").sort_values("unbiased", ascending=False)
+def _tables(statistics: Found) -> Any:
+    groups = statistics.build("group").sort_values("unbiased", ascending=False)
     own = ["n", "coherence", "chance", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high"]
     columns = [*own, "guides_low", "guides_high", "magnitude"]
     yield (
         "The targets, and intervals of the pairwise score over cells and over guides",
         _rename(groups[columns], "target"),
     )
-    kinds = found.build("group", STIMULATION).sort_values("unbiased", ascending=False)
+    kinds = statistics.build("group", STIMULATION).sort_values("unbiased", ascending=False)
     yield (
         "Interferon-beta in seven types of cells (Kang 2018, no CRISPR)",
         _rename(kinds[[*own, "magnitude"]], "type"),
     )
     sizes = ["coherence", "low", "high", "expected", "unbiased", "magnitude"]
-    yield "Groups of control cells, by their number of cells", _rename(found.build("size")[sizes], "cells")
+    yield "Groups of control cells, by their number of cells", _rename(statistics.build("size")[sizes], "cells")
     parts: tuple[tuple[str, str, str, list[str]], ...] = (
         ("With 25 of its cells", "fewer cells", "papalexi2021", ["coherence", "unbiased", "magnitude"]),
         ("Magnitude and score, controlling for another variable", "given", "papalexi2021", _BESIDE),
@@ -60,10 +60,10 @@ def _tables(found: Found) -> Any:
         ("Mixed model of both data sets", "mixed", BOTH, _MIXED),
         ("Gaussian cells", "null model", GAUSSIAN, ["magnitude_rho", "snr_rho", "partial_rho", "within_noise"]),
     )
-    yield "Magnitude and score by three methods", _rename(found.build("method")[_LINKS], "method")
+    yield "Magnitude and score by three methods", _rename(statistics.build("method")[_LINKS], "method")
     for title, part, data, columns in parts:
-        if found.has(part, data):
-            yield title, _rename(found.build(part, data)[columns], "setting")
+        if statistics.has(part, data):
+            yield title, _rename(statistics.build(part, data)[columns], "setting")
 
 
 _BESIDE = ["rho", "rho_low", "rho_high", "chance", "fake_low", "fake_high", "fake_p"]
@@ -133,9 +133,9 @@ def _methods(ax: Any, found: Found) -> None:
     ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper center")
 
 
-def _notes(found: Found) -> tuple[str, ...]:
-    ours = {name: found.get(name, "reading", "10,000 counts") for name in OF_READING}
-    groups, kinds = found.build("group"), found.build("group", STIMULATION)
+def _notes(statistics: Found) -> tuple[str, ...]:
+    ours = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
+    groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
     alone = groups[groups.guides_low > 0]
     return (
         "Fakes are groups of control cells of the sizes of the real ones, compared with the remaining controls: 999 of "
@@ -148,8 +148,8 @@ def _notes(found: Found) -> tuple[str, ...]:
         "The text contradicts itself: 422 and 811 perturbations; a pooled partial correlation of -0.258 and 0.374; "
         "Norman's correlation of 0.953, 0.963 and 0.945; intervals that do not contain their value.",
         f"{len(kinds)} types of cells cannot distinguish a correlation from chance: the mean cosine has "
-        f"{found.text('method', 'standard', 'coherence_', data=STIMULATION)}, and with shuffled stimulation "
-        f"{found.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)}. "
+        f"{statistics.text('method', 'standard', 'coherence_', data=STIMULATION)}, and with shuffled stimulation "
+        f"{statistics.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)}. "
         f"{int((kinds.p_adj <= 0.05).sum())} of the types answer to interferon beyond chance.",
         "Cells of one guide are not replicates. With guides as the unit the pairwise score of "
         f"{len(alone)} targets stays above 0 ({', '.join(sorted(alone.index))}). Cell by cell, "

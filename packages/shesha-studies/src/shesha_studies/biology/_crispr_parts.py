@@ -234,14 +234,14 @@ def _mixed_model_row(data: str, setting: str) -> Row:
     score, _, how = setting.partition(", ")
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
-    found: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
+    values: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
     fakes = [mixed_model(one, score, **options) for one in screens.fakes_of_both()[:25]]
     for place, effect in enumerate(model.effects):
         name = effect.predictor.replace(" ", "_")
-        found |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
-        found |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
-        found[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
-    return found
+        values |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
+        values |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
+        values[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
+    return values
 
 
 def _pool_row(data: str, setting: str) -> Row:
@@ -253,14 +253,14 @@ def _pool_row(data: str, setting: str) -> Row:
     def rho(one: pd.DataFrame, n_bootstrap: int) -> Any:
         return pooled_correlations(one, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
-    found = rho(screens.both(), 2000)
+    pooled = rho(screens.both(), 2000)
     fakes = np.array([rho(one, 0).rho for one in screens.fakes_of_both()])
     return {
-        **{"rho": float(found.rho), "rho_low": float(found.low), "rho_high": float(found.high)},
+        **{"rho": float(pooled.rho), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
         "chance": float(fakes.mean()),
         "fake_low": float(np.quantile(fakes, 0.025)),
         "fake_high": float(np.quantile(fakes, 0.975)),
-        "fake_p": float((1 + (fakes >= found.rho).sum()) / (1 + len(fakes))),
+        "fake_p": float((1 + (fakes >= pooled.rho).sum()) / (1 + len(fakes))),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import spearmanr, ttest_rel
 
 from shesha.studies import tolerance
-from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judged
+from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
     """Ours, by the key in the file of published numbers."""
     sessions = session_means(rows)
     change = sessions.accuracy_change
-    found = {
+    values = {
         "n_sessions": Number(len(sessions)),
         "n_lines": Number(len(rows)),
         "n_areas": Number(rows.area.nunique()),
@@ -89,16 +89,16 @@ def numbers(rows: pd.DataFrame) -> Mapping[str, Number]:
     }
     step = rows.assign(step=rows.early_middle - rows.middle_late)
     paired = ttest_rel(rows.early_middle, rows.middle_late)
-    found |= {
+    values |= {
         "thirds": Number.build(over_sessions(step, "step")),
         "thirds_t": Number(float(paired.statistic), 1.0),
         "thirds_p": Number(float(paired.pvalue)),
     }
-    return found | _correlations(rows, sessions) | _regions(rows)
+    return values | _correlations(rows, sessions) | _regions(rows)
 
 
 def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Number]:
-    found: dict[str, Number] = {}
+    values: dict[str, Number] = {}
     pairs = {
         "coupling_shesha": ("coupling", "shesha"),
         "coupling_drift": ("coupling", "drift"),
@@ -110,26 +110,26 @@ def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Numbe
     for key, (first, second) in pairs.items():
         one = session_correlation(rows, first, second)
         error = (one["high"] - one["low"]) / 3.92
-        found |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
+        values |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
     if len(sessions) > 3:
         alone = spearmanr(sessions.shesha, sessions.accuracy_change)
-        found["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
-        found["change_shesha_p"] = Number(float(alone.pvalue))
-    return found
+        values["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
+        values["change_shesha_p"] = Number(float(alone.pvalue))
+    return values
 
 
 def _regions(rows: pd.DataFrame) -> dict[str, Number]:
-    found: dict[str, Number] = {}
+    values: dict[str, Number] = {}
     for region, own in rows.groupby("region"):
-        found[f"n {region}"] = Number(len(own))
+        values[f"n {region}"] = Number(len(own))
         for score in ("shesha", "drift", "wuc"):
             one = Number.build(over_sessions(own, score))
             # Few areas of few sessions: no smaller than their own spread says.
             spread = float(own[score].std() / np.sqrt(len(own)))
-            found[f"{score} {region}"] = Number(
+            values[f"{score} {region}"] = Number(
                 one.value, max((e for e in (one.error, spread) if e == e), default=float("nan"))
             )
-    return found
+    return values
 
 
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
@@ -141,23 +141,23 @@ def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Ch
         if line.key != line.key:
             yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND.format(**read))
             continue
-        own = ours.get(line.key, Number(float("nan")))
+        answer = ours.get(line.key, Number(float("nan")))
         if line.key.startswith(("n_", "n ")) and line.key != "n_conditions":
-            yield Check(line.where, line.what, line.published, own.value, UNREACHABLE, _HAND.format(**read))
+            yield Check(line.where, line.what, line.published, answer.value, UNREACHABLE, _HAND.format(**read))
             continue
         text = f"{line.published:g}"
         decimals = len(text.partition(".")[2])
         error = tolerance.interval_error(line.low, line.high)
         if line.key.endswith("_p"):
-            yield _p_value(line, own.value, _why(line.key).format(**read))
+            yield _p_value(line, answer.value, _why(line.key).format(**read))
         else:
             why = _why(line.key).format(**read)
-            yield judged(
+            yield judge_number(
                 line.where,
                 line.what,
                 float(line.published),
-                own.value,
-                error=own.error,
+                answer.value,
+                error=answer.error,
                 published_error=error,
                 decimals=decimals,
                 why=why,
@@ -171,7 +171,7 @@ def _why(key: str) -> str:
 def _p_value(line: Any, ours: float, reason: str) -> Check:
     """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
     if ours != ours:
-        return judged(line.where, line.what, line.published, None, why=reason)
+        return judge_number(line.where, line.what, line.published, None, why=reason)
     near = tolerance.p_values_agree(f"{line.published:g}", ours)
     if near is None:
         return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, tolerance.UNDECIDED)

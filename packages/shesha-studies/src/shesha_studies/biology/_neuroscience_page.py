@@ -10,8 +10,8 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, with_intervals
-from shesha.studies.published import against, apart
+from shesha.studies.pictures import draw_with_intervals, figure
+from shesha.studies.published import against, split_numbers_and_claims
 from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
@@ -33,7 +33,7 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Return the page of all rows."""
     rows = add_regions(rows)
-    lines, worded = apart(published)
+    lines, worded = split_numbers_and_claims(published)
     printed = lines.assign(published=lines.published.astype(float))
     checks = (*published_checks(rows, printed), *against(worded, {}))
     shows = (
@@ -67,27 +67,27 @@ _COUPLED = ("shesha", "equal", "drift", "wuc")
 
 
 def _line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "score": _CALLED[name],
         "mean, interval over sessions": interval_text(over_sessions(rows, name)),
     }
     if f"{name}_chance" not in rows:
-        return found | {"chance": float("nan"), "beyond": "-"}
+        return values | {"chance": float("nan"), "beyond": "-"}
     beyond_, n = count_areas(rows, name)
-    return found | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
+    return values | {"chance": float(rows[f"{name}_chance"].mean()), "beyond": f"{beyond_} of {n}"}
 
 
 def _region(rows: pd.DataFrame, region: str) -> dict[str, Any]:
-    own = rows[rows.region == region]
-    found: dict[str, Any] = {"region": region, "n": len(own), "neurons": float(own.n_neurons.median())}
+    subset = rows[rows.region == region]
+    values: dict[str, Any] = {"region": region, "n": len(subset), "neurons": float(subset.n_neurons.median())}
     for name, short in (("shesha", "odd and even"), ("equal", "4 trials each"), ("few", "and 20 neurons")):
-        found[short] = interval_text(over_sessions(own, name), 2)
-        if name != "few" and len(own):
-            found[f"{short}: chance"] = float(own[f"{name}_chance"].mean())
-            found[f"{short}: above"] = "{}/{}".format(*count_areas(own, name))
-    found["drift"] = interval_text(over_sessions(own, "drift"), 2)
-    found["cut elsewhere"] = float(own.shifted_chance.mean())
-    return found
+        values[short] = interval_text(over_sessions(subset, name), 2)
+        if name != "few" and len(subset):
+            values[f"{short}: chance"] = float(subset[f"{name}_chance"].mean())
+            values[f"{short}: above"] = "{}/{}".format(*count_areas(subset, name))
+    values["drift"] = interval_text(over_sessions(subset, "drift"), 2)
+    values["cut elsewhere"] = float(subset.shifted_chance.mean())
+    return values
 
 
 def _coupling_line(rows: pd.DataFrame, name: str) -> dict[str, Any]:
@@ -118,11 +118,11 @@ def _draw(rows: pd.DataFrame, published: pd.DataFrame) -> Any:
         known = [region for region in _REGIONS if (rows.region == region).any()]
         at = np.arange(len(known))
         means = [Fact(*over_sessions(rows[rows.region == region], score)) for region in known]
-        with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
+        draw_with_intervals(ax, at - 0.12, means, fmt="o", color=PALETTE[0], label="ours")
         if table:
             keys = published[published["where"].str.contains("Table")].set_index("key")[["published", "low", "high"]]
             printed = [Fact(*keys.loc[f"{table} {region}"].astype(float)) for region in known]
-            with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
+            draw_with_intervals(ax, at + 0.12, printed, fmt="x", color="k", label="paper")
         for (column, told_), colour in zip(nulls, PALETTE[1:], strict=False):
             chance = [rows[rows.region == region][column].mean() for region in known]
             style = {"marker": "_", "markersize": 15, "markeredgewidth": 2, "linestyle": "", "color": colour}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts, as_facts, rate
+from shesha.studies.facts import Fact, Facts, as_facts, rate, resampled
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
 from shesha_studies.biology._recordings import count_areas
 
@@ -19,20 +19,29 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
     recorded, wave, still = split_data(rows)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for split, own in wave.groupby("split", sort=False):
         for null in ("free", "value"):
-            found[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
-    shifts = {name: one for name, one in found.items() if name.endswith(", value")}
-    found["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
-    found["shifts in words"] = ", ".join(
+            values[f"{split}, {null}"] = rate(int((own[f"{null}_p"] <= 0.05).sum()), len(own))
+    shifts = {name: one for name, one in values.items() if name.endswith(", value")}
+    values["worst_shift"] = max(shifts.values(), key=lambda one: one.value)
+    values["shifts in words"] = ", ".join(
         f"{name.removesuffix(', value')} {one.value:.0%}" for name, one in shifts.items()
     )
     means = still.groupby("data").value.agg(["mean", "sem"])
-    found["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
-    found |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
-    found["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
-    return as_facts(found | _recording_facts(recorded))
+    values["far_in_errors"] = (means["mean"] / means["sem"]).abs().max()
+    values |= {name: means["mean"].get(data, np.nan) for name, data in (("equal", EVEN), ("unequal", UNEVEN))}
+    values["others"] = still.groupby("data")[["equal", "wuc"]].mean().abs().to_numpy().max()
+    return as_facts(values | _recording_facts(recorded))
+
+
+def _kept(rows: pd.DataFrame) -> Fact:
+    """Share of the agreement that remains between halves that share no slow drift; areas are resampled."""
+    wide = rows[rows.split.isin([_EQUAL, _APART])].pivot_table(index="unit", columns="split", values="value").dropna()
+    odd, late = (wide[split].to_numpy() for split in (_EQUAL, _APART))
+    return resampled(
+        lambda areas: float(late[areas].mean() / odd[areas].mean()), [np.array([one]) for one in range(len(wide))]
+    )
 
 
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
@@ -42,7 +51,7 @@ def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     own = rows[rows.split == "odd and even"]
     above, n = count_areas(own, "value")
     return {
-        **{"four_odd": odd, "four_halves": late, "kept": late / odd, "slow": max(0.0, 1 - late / odd)},
+        **{"four_odd": odd, "four_halves": late, "kept": _kept(rows), "slow": max(0.0, 1 - late / odd)},
         **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},
         **{"above": above, "areas": n, "beyond": rate(above, n), "above_shuffled": (own.free_p <= 0.05).sum()},
     }

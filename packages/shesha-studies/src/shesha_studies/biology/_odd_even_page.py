@@ -51,17 +51,17 @@ def _recording_table(rows: pd.DataFrame) -> Any:
 
     lines = []
     for split in _splits(rows):
-        own = rows[rows.split == split].dropna(subset=["value"])
-        mean, low, high = over_sessions(own, "value")
-        free = int((own.free_p <= 0.05).sum())
+        subset = rows[rows.split == split].dropna(subset=["value"])
+        mean, low, high = over_sessions(subset, "value")
+        free = int((subset.free_p <= 0.05).sum())
         lines.append(
             {
                 "trials": split,
-                "areas": len(own),
+                "areas": len(subset),
                 "mean, interval over sessions": f"{mean:.3f} [{low:.2f}, {high:.2f}]",
-                "shifted": float(own.value_chance.mean()),
-                "above": count_areas(own, "value")[0],
-                "shuffled": float(own.free_chance.mean()),
+                "shifted": float(subset.value_chance.mean()),
+                "above": count_areas(subset, "value")[0],
+                "shuffled": float(subset.free_chance.mean()),
                 "above shuffled": free,
             }
         )
@@ -152,6 +152,6 @@ _NOTES = (
     "Areas above chance are counted at 5 % (39 permutations) without correction, so one in twenty is "
     "expected by chance. Contrasts rarely repeat in these sessions, so shuffles and shifts count nearly "
     "the same areas there.",
-    "To compare stabilities of trials, pass `trials_per_half=`, name the null, and give all areas the "
-    "same number of neurons.",
+    "To compare stabilities of trials, keep equal numbers of trials (the default of `trial_split`), name the null, "
+    "and give all areas the same number of neurons.",
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.coherence import coherence_by_group, expected_mean_cosine
-from shesha.studies.checks import Check, judged
-from shesha.studies.facts import Facts, as_facts, rate
+from shesha.studies.checks import Check, judge_number
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import against
@@ -84,7 +84,7 @@ def _formula_checks(rows: pd.DataFrame) -> Iterator[Check]:
     equal = rows[(rows.effect == 0) & (rows.spectrum == "equal")]
     for n in sorted(set(equal.n)):
         own = equal[equal.n == n]
-        yield judged(
+        yield judge_number(
             "new, closed form",
             f"mean cosine of {n} unmoved cells, equal variances",
             expected_mean_cosine(int(n), 50, 2000),
@@ -100,6 +100,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     still, moved = (rows[(rows.effect > 0) == one] for one in (False, True))
     means, cells = still.groupby("n").coherence.mean(), still[still.spectrum == "as cells"].groupby("n")
     rho = still.groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
+    few, most = (over_draws(still[still.n == end].coherence) for end in (means.index[0], means.index[-1]))
     pairs = still.groupby(["spectrum", "n"]).unbiased.agg(["mean", "sem"])
     sizes = moved.groupby(["spectrum", "n"])[["coherence", "unbiased"]].mean().groupby("spectrum")
     fall = (sizes.max() - sizes.min()).max()
@@ -107,11 +108,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         {
             **{"fewest": means.index[0], "most": means.index[-1]},
             **{"coherence_fewest": means.iloc[0], "coherence_most": means.iloc[-1]},
-            "coherence_ratio": means.iloc[0] / means.iloc[-1],
+            "coherence_ratio": Fact(few.value / most.value, few.low / most.high, few.high / most.low),
             "sizes in words": ", ".join(f"{n:.0f}" for n in cells.groups),
             "coherences in words": ", ".join(f"{value:.2f}" for value in cells.coherence.mean()),
             "pairwise of cells": cells.unbiased.mean().abs().max(),
-            "rho_without_shift": rho,
+            "rho_without_shift": rank_correlation(rho, len(still) / still.spectrum.nunique()),
             "pairwise_most": pairs["mean"].abs().max(),
             "pairwise_in_errors": (pairs["mean"] / pairs["sem"]).abs().max(),
             **{"pairwise_range": fall.unbiased, "coherence_range": fall.coherence},

@@ -66,7 +66,7 @@ _FULL = [
     own_numbers=("perturbations simulated",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
-    """Do larger perturbations move cells more alike, beyond what the size of a group does to both numbers?
+    """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?
 
     25 knocked-out targets of Papalexi et al. (2021), and seven types of blood cells with and without interferon-beta
     (Kang et al. 2018, no CRISPR); every number with the same of control cells that pose as groups of the same sizes.

@@ -10,7 +10,7 @@ from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
@@ -36,19 +36,19 @@ SHRINKAGE = 0.1
     on=DATA,
 )
 def neuroscience(session: str, area: str) -> dict[str, float | int]:
-    """Do areas of the brain keep the geometry of their responses, do they drift, and does behaviour follow?
+    """Is the geometry of neural responses reliable, does it drift, and is it related to behaviour?
 
     Areas with 10 neurons or more of 18 sessions of four mice (Steinmetz et al. 2019): split of odd and even trials,
     halves and thirds of the session, whitened unbiased cosine, and coupling with the outcome, each with chance.
     """
-    own, nine = one_area(session, area), one_area(session, area, nine=True)
-    line = session_line(own, scores=FOUR, n_permutations=99)
+    area_trials, nine = one_area(session, area), one_area(session, area, nine=True)
+    line = session_line(area_trials, scores=FOUR, n_permutations=99, trials_per_half="all")
     drift = {"scores": ("centroid_drift",)}
-    free = session_line(own, **drift, n_permutations=500)
-    shifted = session_line(own, **drift, n_permutations=99, drift_null="shift")
-    splits = {"scores": ("trial_split",), "n_permutations": 99}
-    thirds = tertiles(own.X, n_permutations=0)
-    outcome = np.asarray(own.outcome)
+    free = session_line(area_trials, **drift, n_permutations=500)
+    shifted = session_line(area_trials, **drift, n_permutations=99, drift_null="shift")
+    splits = {"scores": ("trial_split",), "n_permutations": 99, "trials_per_half": "all"}
+    thirds = tertiles(area_trials.X, n_permutations=0)
+    outcome = np.asarray(area_trials.outcome)
     half = len(outcome) // 2
     return {
         "n_trials": line.n_trials,
@@ -57,8 +57,8 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
         "rate": line.rate,
         **score_numbers(line, "trial_split", "shesha"),
         **score_numbers(session_line(nine, **splits), "trial_split", "nine"),
-        **score_numbers(session_line(own, **splits, trials_per_half=EACH), "trial_split", "equal"),
-        "few": session_line(own, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
+        **score_numbers(session_line(area_trials, **{**splits, "trials_per_half": EACH}), "trial_split", "equal"),
+        "few": session_line(area_trials, scores=("trial_split",), n_permutations=0, trials_per_half=EACH, **FEW)
         .scores["trial_split"]
         .value
         if line.n_neurons >= FEW["n_neurons"]
@@ -66,7 +66,7 @@ def neuroscience(session: str, area: str) -> dict[str, float | int]:
         **score_numbers(free, "centroid_drift", "drift"),
         **score_numbers(shifted, "centroid_drift", "shifted"),
         **score_numbers(line, "wuc", "wuc"),
-        "whitened": _whitened_split(own),
+        "whitened": _whitened_split(area_trials),
         **score_numbers(line, "behaviour_coupling", "coupling"),
         "early_middle": thirds.early_middle.observed,
         "middle_late": thirds.middle_late.observed,
@@ -80,7 +80,8 @@ def _whitened_split(own: Session) -> float:
     X = np.asarray(own.X)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
     shown = np.unique(np.asarray(own.conditions), axis=0, return_inverse=True)[1].ravel()
-    found = trial_split(whitened(X, shown, SHRINKAGE), own.conditions, normalize=False, n_permutations=0)
+    white = whitened(X, shown, SHRINKAGE)
+    found = trial_split(white, own.conditions, trials_per_half="all", normalize=False, n_permutations=0)
     return float(found.observed)
 
 
@@ -104,5 +105,5 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @neuroscience.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    lines, _ = apart(published)
+    lines, _ = split_numbers_and_claims(published)
     return make_facts(add_regions(rows), lines.assign(published=lines.published.astype(float)))

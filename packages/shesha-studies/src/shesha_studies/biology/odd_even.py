@@ -28,6 +28,7 @@ HALVES: Mapping[str, Mapping[str, Any]] = {
     "8 blocks": {"how": "blocks"},
     "early and late": {"how": "blocks", "n_blocks": 2},
 }
+_ALL: Mapping[str, Any] = {"trials_per_half": "all"}
 _EQUAL: Mapping[str, Any] = {"trials_per_half": EACH}
 _FEW: Mapping[str, Any] = {"n_neurons": FEW, "n_draws": 3, "n_splits": 8}
 SPLITS: Mapping[str, Mapping[str, Any]] = {
@@ -69,7 +70,7 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
     own = one_area(data, unit)
     if np.asarray(own.X).shape[1] < SPLITS[split].get("n_neurons", 0):
         return {"value": float("nan")}
-    options = {"scores": ("trial_split",), "n_permutations": 39, **SPLITS[split]}
+    options = {"scores": ("trial_split",), "n_permutations": 39, **_ALL, **SPLITS[split]}
     found = score_numbers(session_line(own, **options), "trial_split", "value")
     free = score_numbers(session_line(own, **options, null="permute"), "trial_split", "free")
     return {**found, "free_chance": free["free_chance"], "free_p": free["free_p"]}
@@ -78,7 +79,7 @@ def odd_even(data: str, unit: str, split: str) -> dict[str, float]:
 def _wave_row(options: Mapping[str, Any], seed: int) -> dict[str, float]:
     """Halve trials of neurons that know nothing, compared with both nulls."""
     X, shown = slow_wave(np.random.default_rng([13, seed]))
-    asked = {**options, "n_splits": 6, "n_permutations": 19, "seed": seed}
+    asked = {**_ALL, **options, "n_splits": 6, "n_permutations": 19, "seed": seed}
     shifted, free = (trial_split(X, shown, null=null, **asked) for null in ("shift", "permute"))
     return {
         "value": shifted.observed,
@@ -104,7 +105,7 @@ def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([17, seed])
     X, order = rng.poisson(2, size=(len(shown), 28)), rng.permutation(len(shown))
     return {
-        "value": trial_split(X, labels[order], n_permutations=0).observed,
+        "value": trial_split(X, labels[order], n_permutations=0, **_ALL).observed,
         "equal": trial_split(X, labels[order], trials_per_half=EACH, n_permutations=0).observed,
         "wuc": wuc(X, labels[order], n_permutations=0).observed,
     }

@@ -62,7 +62,7 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
     """Ends of the intervals at both levels, of the measures that have one."""
     sides = [Representation.build(side) for side in pair(data, n, d, np.random.default_rng([1, run, n, d]))]
     evidence = [Evidence.draw(n, 19, 0.05, level, run) for level in LEVELS]
-    known, found = _values(sides), {}
+    known, values = _values(sides), {}
     for group in _measures()[1]:
         table = np.array(list(evidence[0].score_subsets(group, group.measures, (sides[0], sides[1]))))
         for measure, column in zip(group.measures, table.T, strict=True):
@@ -70,8 +70,8 @@ def similarity_ends(data: str, n: int, d: int, run: int) -> Ends:
             score = Score(measure.name, "", known[measure.name], measure.closer, low, high)
             added = [made.add_interval(score, column) for made in evidence]
             if score.has_value and np.isfinite(added[0].interval_low):
-                found[measure.name] = [(made.interval_low, made.interval_high) for made in added]
-    return found
+                values[measure.name] = [(made.interval_low, made.interval_high) for made in added]
+    return values
 
 
 @cache
@@ -99,7 +99,7 @@ def _score_interval(
     X, codes = one(data, n, d, np.random.default_rng(key))
     labelled = score == "label scores"
     design = None if told == "-" else _design(n, told.rstrip("="), codes)
-    pairs, found = 50_000 if n >= 1000 else None, {}
+    pairs, values = 50_000 if n >= 1000 else None, {}
     for variant in LABEL_SCORES if labelled else (score,):
         request = build_request(
             X,
@@ -113,8 +113,8 @@ def _score_interval(
         )
         evidence = evaluate(request)
         intervals = [as_estimate(request, evidence, level) for level in LEVELS] if ends else []
-        found[variant] = [evidence.value, *(end for made in intervals for end in (made.low, made.high))]
-    return found
+        values[variant] = [evidence.value, *(end for made in intervals for end in (made.low, made.high))]
+    return values
 
 
 def _design(n: int, told: str, codes: Labels) -> Exchange:

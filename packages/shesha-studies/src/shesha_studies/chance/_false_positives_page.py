@@ -83,10 +83,10 @@ def _lines(nothing: pd.DataFrame, level: float) -> pd.DataFrame:
     return made.assign(above=holm(binom.sf(hits - 1, made.runs, level)) <= 0.05)
 
 
-def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
+def _measures_table(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    nothing, signal = own[own.truth == "nothing"], own[own.truth != "nothing"]
+    nothing, signal = rows[rows.truth == "nothing"], rows[rows.truth != "nothing"]
     clustered = nothing[nothing.data == "clusters of rows"]
     columns = {
         f"{n} rows": pool_rates(nothing[(nothing.n == n) & (nothing.data != "clusters of rows")], ["score"])
@@ -96,7 +96,7 @@ def _measures_table(own: pd.DataFrame) -> pd.DataFrame:
         f"clusters, {one}": pool_rates(clustered[clustered.design == one], ["score"]) for one in ("blocks", "free")
     }
     columns["power, 64 rows"] = pool_rates(signal, ["score"])
-    made = pd.DataFrame({"measure": own.score.unique()})
+    made = pd.DataFrame({"measure": rows.score.unique()})
     for name, table in columns.items():
         made[name] = made.measure.map(dict(zip(table.score, _cells(table), strict=True))).fillna("-")
     return made
@@ -189,7 +189,7 @@ def _doubt_facts(rows: pd.DataFrame, groups: pd.DataFrame) -> dict[str, Any]:
 
 def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFrame, level: float) -> tuple[Picture, ...]:
     few = measures[measures.n == measures.n.min()]
-    own, (ax,) = figure(width=5.2, height=5.6)
+    picture, (ax,) = figure(width=5.2, height=5.6)
     dots(ax, few, few.score, level)
     ax.set(
         xlabel="false positives at p <= 0.05, with 95 % limits", xlim=(0, None), title=f"{few.n.min()} independent rows"
@@ -204,7 +204,7 @@ def _pictures(measures: pd.DataFrame, scores: pd.DataFrame, designs: pd.DataFram
         ax.set(xlabel="false positives at p <= 0.05", xlim=(-0.02, 1.02), title=title)
     return (
         Picture(
-            "measures", own, "Rates of false positives of every measure with exact limits, around the level of 5 %"
+            "measures", picture, "Rates of false positives of every measure with exact limits, around the level of 5 %"
         ),
         Picture(
             "designs",

@@ -11,8 +11,8 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
+from shesha.studies.rates import rate_interval
 from shesha_studies.chance._coverage import LEVELS
-from shesha_studies.chance._rate_tables import exact_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def _pool_rows(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
             if runs < FEWEST:
                 continue
             inside = [round(float((known[f"{name} {level:.0%}"] * known[f"{name} runs"]).sum())) for level in LEVELS]
-            low, high = exact_limits(inside[1], runs)
+            low, high = rate_interval(inside[1], runs)
             found = dict(zip(BY, key, strict=True)) | {"score": name, "runs": runs}
             yield found | {"at 90": inside[0] / runs, "at 95": inside[1] / runs, "from": low, "to": high}
 
@@ -153,15 +153,15 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     lines = pool_coverage(rows)
     made: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}
     for part in ("similarities", "scores"):
-        own = lines[lines.part == part]
-        if not len(own):
+        subset = lines[lines.part == part]
+        if not len(subset):
             continue
-        worst = own.iloc[int(own["at 95"].to_numpy().argmin())]
+        worst = subset.iloc[int(subset["at 95"].to_numpy().argmin())]
         given = "" if worst.told == "-" else f", {worst.told}"
         made |= {
-            f"{part}, cases": len(own),
-            f"{part}, too low": int((own["to"] < ASKED).sum()),
-            f"{part}, median": own["at 95"].median(),
+            f"{part}, cases": len(subset),
+            f"{part}, too low": int((subset["to"] < ASKED).sum()),
+            f"{part}, median": subset["at 95"].median(),
             f"{part}, worst": worst["at 95"],
             f"{part}, worst in words": f"{worst.score}, {_label(worst)}{given}",
         }

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.facts import Facts, as_facts, over_draws
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    largest,
+    over_correlations,
+    over_draws,
+    rank_correlation,
+    rate,
+    smallest,
+)
 from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
 
 if TYPE_CHECKING:
@@ -22,7 +33,7 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     made: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
         own = found[found.measure == measure]
-        made |= {f"{name}_{when}": over_draws(own[when]) for when in ("before", "after")}
+        made |= {f"{name}_{when}": over_correlations(own[when]) for when in ("before", "after")}
         made[f"{name}_lost"] = over_draws(own.before - own.after)
     told = (
         f"{called[name]} {means.before[name]:+.2f} before and {means.after[name]:+.2f} after"
@@ -32,9 +43,9 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     made["trends in words"] = ", ".join(told)
     there = set(means.dropna().index)
     if set(_KERNELS) <= there:
-        made |= _kernels(means)
+        made |= _kernels(found)
     if set(measures["global"]) <= there:
-        made |= _other_global(means, measures["global"])
+        made |= _other_global(means, found, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
         made |= _local(rows, means, found, measures)
     return as_facts(made | _untrained_scores(rows))
@@ -44,25 +55,32 @@ def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
     return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
 
 
-def _kernels(means: pd.DataFrame) -> dict[str, Any]:
-    """Whether linear and RBF CKA rise with capability or width, before and after."""
+def _over_sets(found: pd.DataFrame, measure: str, column: str) -> Fact:
+    """Mean over sets of models, of correlations or of what they lose."""
+    values = found[found.measure == measure][column]
+    return over_draws(values) if column == "lost" else over_correlations(values)
+
+
+def _kernels(found: pd.DataFrame) -> dict[str, Any]:
+    """Whether linear and RBF CKA rise with capability or width, before and after; sets of models are the units."""
     made: dict[str, Any] = {}
     for key, columns in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         for axis, column in zip(("capability", "width"), columns, strict=True):
-            part = means.loc[_KERNELS, column]
-            made |= {f"{key}, {axis}, lowest": part.min(), f"{key}, {axis}, highest": part.max()}
-        made[f"{key}, highest"] = means.loc[_KERNELS, columns].max(axis=None)
+            part = [_over_sets(found, name, column) for name in _KERNELS]
+            made |= {f"{key}, {axis}, lowest": smallest(part), f"{key}, {axis}, highest": largest(part)}
+        made[f"{key}, highest"] = largest(made[f"{key}, {axis}, highest"] for axis in ("capability", "width"))
     return made
 
 
-def _other_global(means: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _other_global(means: pd.DataFrame, found: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
-    own = means.loc["unbiased CKA"]
+    found = found.assign(lost=found.before - found.after)
     return {
         "global in words": _moves(means, others),
-        "global_lost": (means.loc[others].before - means.loc[others].after).min(),
-        **{"unbiased_before": own.before, "unbiased_after": own.after, "unbiased_lost": own.before - own.after},
+        "global_before": smallest(_over_sets(found, name, "before") for name in others),
+        "global_lost": smallest(_over_sets(found, name, "lost") for name in others),
+        **{f"unbiased_{name}": _over_sets(found, "unbiased CKA", name) for name in ("before", "after", "lost")},
     }
 
 
@@ -72,18 +90,24 @@ def _local(
     """Neighbourhoods, and whether they part from global scores."""
     names = [name for name in measures["local"] if name in means.dropna().index]
     local = means.loc[names]
+    found = found.assign(lost=found.before - found.after)
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
-    hits = {kind: (free[free.measure.isin(measures[kind])].p_value <= 0.05).mean() for kind in ("global", "local")}
+    models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
+    chosen = {kind: free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")}
+    hits = {kind: rate(int(own.sum()), len(own)) for kind, own in chosen.items()}
+    parted = found[found.measure.isin(names)].groupby(["data", "partner"]).lost.mean()
+    parted = found[found.measure == "CKA"].set_index(["data", "partner"]).lost - parted
     flat = [name for name in names if local.before[name] < _NO_TREND]
     return {
         **{"local in words": _moves(means, names), "flat in words": ", ".join(flat)},
-        **{"local_moved": (local.before - local.after).abs().max(), "local_with_trend": len(names) - len(flat)},
+        "local_moved": largest(absolute(_over_sets(found, name, "lost")) for name in names),
+        "local_before": largest(_over_sets(found, name, "before") for name in names),
         "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),
-        "lowest_set": per_set.min(),
+        "lowest_set": smallest(rank_correlation(value, models) for value in per_set),
         **{f"hits, {kind}": share for kind, share in hits.items()},
-        "fewest_hits": min(hits.values()),
-        "lost_more": means.before["CKA"] - means.after["CKA"] - (local.before - local.after).mean(),
+        "fewest_hits": smallest(hits.values()),
+        "lost_more": over_draws(parted),
     }
 
 

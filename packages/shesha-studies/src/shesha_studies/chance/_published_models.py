@@ -39,14 +39,14 @@ def exported(data: str, language: str, vision: str, measure: str) -> dict[str, f
         If a model's layers are not there.
     """
     first, second = (_layers(data, name) for name in (language, vision))
-    found = calibrate_layers(first, second, measure, n_permutations=500, seed=0)
+    calibrated = calibrate_layers(first, second, measure, n_permutations=500, seed=0)
     return {
         "capability": float(LANGUAGE.index(language)),
-        "raw": found.observed,
-        "score": found.score,
-        "threshold": found.threshold,
-        "chance": found.null_mean,
-        "p_value": found.p_value,
+        "raw": calibrated.observed,
+        "score": calibrated.score,
+        "threshold": calibrated.threshold,
+        "chance": calibrated.null_mean,
+        "p_value": calibrated.p_value,
     }
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.charts import PALETTE
-from shesha.studies.rates import binomial_limits
+from shesha.studies.rates import binomial_limits, rate_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def pool_rates(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: str = "runs") -> pd.DataFrame:
+def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Add up batches: one line per value of `by`, with the rate and its exact 95 % limits (Clopper and Pearson).
 
     Lines without a run are left out.
@@ -27,27 +27,12 @@ def pool_rates(rows: pd.DataFrame, by: Sequence[str], hits: str = "hits", runs: 
       score  rate  from     to  runs
     0   CKA  0.05  0.001  0.249    20
     """
-    found = rows.groupby(list(by), sort=False, dropna=False)[[hits, runs]].sum().reset_index()
-    found = found[found[runs] > 0]
-    ends = [exact_limits(int(line[hits]), int(line[runs])) for _, line in found.iterrows()]
-    made = found[list(by)].assign(rate=found[hits] / found[runs])
-    made[["from", "to"]] = np.array(ends).reshape(-1, 2)
-    return made.assign(runs=found[runs].astype(int)).reset_index(drop=True)
-
-
-def exact_limits(hits: int, runs: int, coverage: float = 0.95) -> tuple[float, float]:
-    """Between these lies the true rate, by Clopper and Pearson.
-
-    Examples
-    --------
-    >>> low, high = exact_limits(0, 20)
-    >>> low, round(high, 3)
-    (0.0, 0.168)
-    """
-    from scipy.stats import binomtest
-
-    ends = binomtest(hits, runs).proportion_ci(coverage, "exact")
-    return float(ends.low), float(ends.high)
+    sums = rows.groupby(list(by), sort=False, dropna=False)[["hits", "runs"]].sum().reset_index()
+    sums = sums[sums["runs"] > 0]
+    limits = [rate_interval(int(line["hits"]), int(line["runs"])) for _, line in sums.iterrows()]
+    rates = sums[list(by)].assign(rate=sums["hits"] / sums["runs"])
+    rates[["from", "to"]] = np.array(limits).reshape(-1, 2)
+    return rates.assign(runs=sums["runs"].astype(int)).reset_index(drop=True)
 
 
 def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
@@ -55,7 +40,7 @@ def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
     return (table["from"] > level) | (table["to"] < level)
 
 
-def in_words(rate: float, runs: int, hits: int | None = None) -> str:
+def in_words(rate: float, runs: int) -> str:
     """Return "5 % (3 to 9)", of the rate and its limits.
 
     Examples
@@ -63,7 +48,7 @@ def in_words(rate: float, runs: int, hits: int | None = None) -> str:
     >>> in_words(0.05, 200)
     '5 % (2 to 9)'
     """
-    low, high = exact_limits(round(rate * runs) if hits is None else hits, runs)
+    low, high = rate_interval(round(rate * runs), runs)
     return f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts, as_facts, over_draws, rate
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    difference,
+    group_means,
+    largest,
+    over_draws,
+    rate,
+    smallest,
+    steps,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +35,16 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
     raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")
     return as_facts(
-        {**_calibrated(rows), **_rises(raw), **_lines(raw), **_formulas(rows), **_tails(rows), **_widest_scores(rows)}
+        {
+            **_calibrated(rows),
+            **_rises(raw),
+            **_kernel_steps(gaussian),
+            **_ranges(gaussian),
+            **_lines(raw),
+            **_formulas(rows),
+            **_tails(rows),
+            **_widest_scores(rows),
+        }
     )
 
 
@@ -35,12 +56,12 @@ def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
     made = {
         "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
         "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
-        "calibrated": known.groupby(["measure", "ratio"]).score.mean().max(),
+        "calibrated": largest(group_means(known, ["measure", "ratio"], "score")),
         "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
     }
     if len(tails):
         made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
-        made["tails_calibrated"] = tails.groupby(["measure", "ratio"]).score.mean().max()
+        made["tails_calibrated"] = largest(group_means(tails, ["measure", "ratio"], "score"))
     return made
 
 
@@ -48,18 +69,48 @@ def _rises(raw: pd.DataFrame) -> dict[str, Any]:
     """Which raw scores rise, and by how much."""
     rise, end = raw.max(axis=1) - raw.min(axis=1), raw.iloc[:, -1]
     kernels = [name for name in _KERNELS if name in raw.index]
-    others = rise[[name for name in rise.index if name in ("mutual kNN", "CKNNA", *_FLAT)]]
     found = {
         "kernels in words": ", ".join(f"{name} rises by {rise[name]:.2f}" for name in kernels),
-        "kernels_step": raw.loc[kernels].diff(axis=1).iloc[:, 1:].min(axis=None),
-        "kernels_more": rise[kernels].min() - others.max(),
-        **{"cka": end["CKA"], "knn": end["mutual kNN"], "gap": end["CKA"] / end["mutual kNN"]},
+        **{"cka": end["CKA"], "knn": end["mutual kNN"]},
     }
     if set(_LOCAL) <= set(raw.index):
         found["local in words"] = ", ".join(f"{name} moves by {rise[name]:.3f}" for name in _LOCAL)
-        spectral = rise.drop(labels=[*_LOCAL, *_FLAT], errors="ignore")
-        found["local_less"] = spectral.min() - rise[list(_LOCAL)].max()
     return found
+
+
+def _minus(one: Fact, other: Fact) -> Fact:
+    """Difference of two numbers; the limits combine the ends of both intervals."""
+    return Fact(one.value - other.value, one.limits[0] - other.limits[1], one.limits[1] - other.limits[0])
+
+
+def _ranges(gaussian: pd.DataFrame) -> dict[str, Any]:
+    """How far raw scores rise with the width, compared with one another."""
+    known = gaussian.dropna(subset="raw")
+    means = {
+        str(name): group_means(own.sort_values("ratio"), ["ratio"], "raw") for name, own in known.groupby("measure")
+    }
+    rise = {name: _minus(largest(own), smallest(own)) for name, own in means.items()}
+    kernels, flat = (
+        [rise[one] for one in names if one in rise] for names in (_KERNELS, ("mutual kNN", "CKNNA", *_FLAT))
+    )
+    cka, knn = (means[name][-1] for name in ("CKA", "mutual kNN"))
+    found = {
+        "kernels_more": _minus(smallest(kernels), largest(flat)),
+        "gap": Fact(cka.value / knn.value, cka.limits[0] / knn.limits[1], cka.limits[1] / knn.limits[0]),
+    }
+    if set(_LOCAL) <= set(rise):
+        spectral = [one for name, one in rise.items() if name not in (*_LOCAL, *_FLAT)]
+        found["local_less"] = _minus(smallest(spectral), largest(rise[name] for name in _LOCAL))
+    for key, name in (("svcca", _FLAT[1]), ("procrustes", "Procrustes similarity")):
+        if name in means:
+            found |= {f"{key}_rise": _minus(means[name][-1], means[name][0]), f"{key}_range": rise[name]}
+    return found | ({"rsa_most": largest(map(absolute, means["RSA"]))} if "RSA" in means else {})
+
+
+def _kernel_steps(gaussian: pd.DataFrame) -> dict[str, Any]:
+    """Smallest step of raw CKA and RV from one width to the next."""
+    own = [rows for name, rows in gaussian.groupby("measure") if name in _KERNELS]
+    return {"kernels_step": smallest(one for rows in own for one in steps(rows, "ratio", "raw"))}
 
 
 def _lines(raw: pd.DataFrame) -> dict[str, Any]:
@@ -68,8 +119,7 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     for key, name in (("svcca", _FLAT[1]), ("rsa", "RSA"), ("procrustes", "Procrustes similarity")):
         if name in raw.index:
             values = raw.loc[name].dropna().to_numpy()
-            found |= {f"{key}_first": values[0], f"{key}_last": values[-1], f"{key}_rise": values[-1] - values[0]}
-            found |= {f"{key}_range": np.ptp(values), f"{key}_most": np.abs(values).max()}
+            found |= {f"{key}_first": values[0], f"{key}_last": values[-1]}
     for key in ("CCA", "PWCCA"):
         if key in raw.index:
             line: Any = raw.loc[key]
@@ -82,27 +132,42 @@ def _lines(raw: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _formulas(rows: pd.DataFrame) -> dict[str, float]:
+def _formulas(rows: pd.DataFrame) -> dict[str, Any]:
     """CKA of noise is d / (n + d), which is d / n for narrow data only; neighbours are k / (n - 1)."""
-    cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")].groupby(["n", "ratio"]).raw.mean()
-    ratios = cka.index.get_level_values("ratio").to_numpy()
+    cka = rows[(rows.measure == "CKA") & (rows.kind == "Gaussian")]
+    cka = cka.assign(off=cka.raw - cka.ratio / (1 + cka.ratio))
     own = rows[rows.measure == "mutual kNN"]
-    knn = (own.raw * (own.n - 1) / 10).groupby(own.ratio).mean()
+    knn = own.assign(off=own.raw * (own.n - 1) / 10 - 1)
     return {
-        "off_baseline": np.abs(cka.to_numpy() - ratios / (1 + ratios)).max(),
-        "off_neighbours": (knn - 1).abs().max(),
+        "off_baseline": largest(map(absolute, group_means(cka, ["n", "ratio"], "off"))),
+        "off_neighbours": largest(map(absolute, group_means(knn, ["ratio"], "off"))),
     }
 
 
-def _tails(rows: pd.DataFrame) -> dict[str, float]:
+def _mean_distance(rows: pd.DataFrame) -> Fact:
+    """Mean over widths of how far heavy tails move a raw score in either direction."""
+    ends = ([own[own.kind == kind].raw for kind in ("Student's t", "Gaussian")] for _, own in rows.groupby("ratio"))
+    found = [absolute(difference(*pair)) for pair in ends if all(one.notna().all() and len(one) for one in pair)]
+    return Fact(*np.mean([(one.value, one.low, one.high) for one in found], axis=0)) if found else Fact(0.0, 0.0, 0.0)
+
+
+def _spectral_mean(rows: pd.DataFrame) -> Fact:
+    """Mean over spectral measures and widths of how much lower heavy tails make a raw score; draws are paired."""
+    wide = rows.pivot_table(index="seed", columns=["kind", "measure", "ratio"], values="raw")
+    return over_draws((wide["Student's t"] - wide["Gaussian"]).to_numpy().mean(axis=1))
+
+
+def _tails(rows: pd.DataFrame) -> dict[str, Any]:
     both = rows[rows.n == 128].pivot_table(index=["measure", "ratio"], columns="kind", values="raw")
     if "Student's t" not in both:
         return {}
     less = (both["Student's t"] - both["Gaussian"]).dropna()
     spectral = less[less.index.get_level_values("measure").isin(_KERNELS)]
     return {
-        **{"t_spectral_lowest": spectral.min(), "t_spectral_highest": spectral.max(), "t_mean": spectral.mean()},
-        **{"t_lowest": less.min(), "t_highest": less.max(), "t_most": spectral.abs().max()},
+        **{"t_spectral_lowest": spectral.min(), "t_spectral_highest": spectral.max()},
+        "t_mean": _spectral_mean(rows[(rows.n == 128) & rows.measure.isin(_KERNELS)]),
+        **{"t_lowest": less.min(), "t_highest": less.max()},
+        "t_most": largest(_mean_distance(own) for _, own in rows[rows.n == 128].groupby("measure")),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.calibration import calibrate_layers
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
@@ -87,15 +87,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlations with capability and with width at the three levels, and how far levels move them."""
     tables = {"capability": trends(rows, ["raw", *NAMES]), "width": trends(rows, ["raw", *NAMES], "width")}
-    moved = tables["capability"][NAMES].max(axis=1) - tables["capability"][NAMES].min(axis=1)
-    gaps = rows[NAMES].diff(axis=1).iloc[:, 1:]
+    moved = tables["capability"].assign(moved=lambda one: one[NAMES].max(axis=1) - one[NAMES].min(axis=1))
     found: dict[str, Any] = {
         "largest_gap": (rows[NAMES[2]] - rows[NAMES[0]]).max(),
-        "smallest_gap": gaps.min(axis=None),
-        "moved": moved.max(),
+        "moved": largest(group_means(moved, ["measure"], "moved")),
     }
     for measure in rows.measure.unique():
         means = {axis: one[one.measure == measure][["raw", *NAMES]].mean() for axis, one in tables.items()}
+        own = tables["capability"][tables["capability"].measure == measure]
         told = (
             f"correlation with {axis}: {one['raw']:+.2f} raw, " + ", ".join(f"{one[name]:+.2f}" for name in NAMES)
             for axis, one in means.items()
@@ -103,7 +102,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         found |= {f"{axis}, {measure}, {name}": float(one[name]) for axis, one in means.items() for name in one.index}
         found |= {
             f"{measure} in words": "; ".join(told),
-            f"trend, {measure}": max(float(one[NAMES].max()) for one in means.values()),
-            f"lost, {measure}": max(float((one["raw"] - one[NAMES]).max()) for one in means.values()),
+            f"raw trend, {measure}": over_correlations(own["raw"]),
+            f"trend, {measure}": largest(over_correlations(own[name]) for name in NAMES),
+            f"lost, {measure}": largest(over_draws(own["raw"] - own[name]) for name in NAMES),
         }
     return as_facts({name.replace("0.", "0"): one for name, one in found.items()})

@@ -11,7 +11,7 @@ import numpy as np
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
 from shesha.nulls.null_summary import summarise
-from shesha.studies.facts import Facts, as_facts, over_draws
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published import Found, against
@@ -62,24 +62,24 @@ def _grid(measures: Sequence[str], strengths: Sequence[float], seeds: int) -> li
     published="calibration-variants.csv",
 )
 def calibration_variants(measure: str, strength: float, ratio: float, seed: int) -> dict[str, float]:
-    """Of gated, centred, z and chance-adjusted scores, which stay at zero for unrelated data, and what for related?
+    """Of gated, centred, z and chance-adjusted scores, which stay at zero for unrelated data?
 
     128 rows, ratio times as many features of unit noise; strength 0: unrelated; 1: a shared signal of rank 5 and unit
     variance. 200 permutations.
     """
     rng = np.random.default_rng([seed, round(1000 * ratio), round(10 * strength)])
     X, Y = shared(strength, round(ratio * N), N, 5, rng)
-    found = calibrate(X, Y, measure, n_permutations=200, seed=seed)
-    null = np.array(found.null)
-    loose = summarise(found.observed, null, found.closer, 0.1, found.maximum)
+    calibrated = calibrate(X, Y, measure, n_permutations=200, seed=seed)
+    null = np.array(calibrated.null)
+    loose = summarise(calibrated.observed, null, calibrated.closer, 0.1, calibrated.maximum)
     return {
-        "raw": found.observed,
-        "gated_05": found.score,
+        "raw": calibrated.observed,
+        "gated_05": calibrated.score,
         "gated_10": loose.score,
-        "centred": found.centred,
-        "z": found.z,
-        "adjusted": found.adjusted,
-        "p_value": found.p_value,
+        "centred": calibrated.centred,
+        "z": calibrated.z,
+        "adjusted": calibrated.adjusted,
+        "p_value": calibrated.p_value,
         "skewness": float((((null - null.mean()) / null.std()) ** 3).mean()),
     }
 
@@ -114,6 +114,18 @@ def _largest(table: pd.DataFrame, columns: Sequence[str]) -> float:
     return float(np.abs(table[list(columns)].to_numpy(dtype=float)).max())
 
 
+def _spread_of_z(unrelated: pd.DataFrame) -> Fact:
+    """Standard deviation of z of the widest data by CKA; draws are resampled."""
+    z = unrelated[(unrelated.measure == "CKA") & (unrelated.ratio == unrelated.ratio.max())].z.to_numpy()
+    return resampled(lambda draws: float(z[draws].std(ddof=1)), [np.array([place]) for place in range(len(z))])
+
+
+def _largest_mean(rows: pd.DataFrame, columns: Sequence[str]) -> Fact:
+    """Largest absolute mean of a measure at a width."""
+    means = [one for name in columns for one in group_means(rows, ["measure", "ratio"], name)]
+    return largest(map(absolute, means))
+
+
 def _table(rows: pd.DataFrame) -> pd.DataFrame:
     columns = ["raw", *SCALED, "z", "skewness"]
     grouped = rows.assign(hit=rows.p_value <= 0.05).groupby(["measure", "strength", "ratio"], sort=False)
@@ -136,23 +148,26 @@ def published_numbers(table: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """What each way leaves of unrelated data, and what it makes of related ones."""
     table = _table(rows)
-    none, own = table[table.strength == 0], _noise_lines(table, "CKA")
+    none, own, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
     wide, narrow, gated = own.iloc[-1], own.iloc[0], table[list(_GATED)].to_numpy(dtype=float)
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
-    found = {
+    values = {
         "largest": _largest(none, SCALED),
-        "gated": _largest(none, _GATED),
-        **{name: _largest(none, (name,)) for name in ("centred", "adjusted")},
+        "gated": _largest_mean(unrelated, _GATED),
+        **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
         **{"gated_lowest": gated.min(), "gated_highest": gated.max()},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
         **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
-        **{"z": wide.z, "z_sd": wide.z_sd, "skewness": wide.skewness, "ratio": wide.ratio},
+        **{"z": wide.z, "z_sd": _spread_of_z(unrelated), "skewness": wide.skewness, "ratio": wide.ratio},
         **{"skewness of narrow": narrow.skewness, "narrow ratio": narrow.ratio},
         **{f"signal z, {end}": signal.z.iloc[at] for end, at in (("narrow", 0), ("wide", -1))},
         **{f"signal adjusted, {end}": signal.adjusted.iloc[at] for end, at in (("narrow", 0), ("wide", -1))},
-        **{f"raw {name}": none[none.measure == name].raw.abs().max() for name in ("RSA", "mutual kNN")},
+        **{
+            f"raw {name}": _largest_mean(unrelated[unrelated.measure == name], ("raw",))
+            for name in ("RSA", "mutual kNN")
+        },
     }
-    return as_facts(found | _approaches())
+    return as_facts(values | _approaches())
 
 
 def _approaches() -> dict[str, Any]:
@@ -165,7 +180,7 @@ def _approaches() -> dict[str, Any]:
         **{"unbiased": over_draws(noise), "unbiased_lowest": noise.min()},
         **{
             "over_columns": over_draws(many),
-            "over_columns_off": abs(many.mean() - 1),
+            "over_columns_off": absolute(over_draws(many - 1)),
             "over_columns_highest": few.max(),
         },
     }

@@ -10,9 +10,9 @@ import numpy as np
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate
+from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, rate, smallest
 from shesha.studies.page import Page, Picture
-from shesha.studies.pictures import figure, logarithmic, with_intervals
+from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
 from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -50,7 +50,7 @@ def _grid(
     published="depth.csv",
 )
 def depth(layers: int, aggregate: str, kinship: float, seed: int) -> dict[str, float]:
-    """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration undo it?
+    """Does the maximum over layer pairs of two unrelated models rise with their depth, and does calibration prevent it?
 
     64 rows, 512 features, CKA, 99 permutations of all layers together; neighbouring layers share the given part of
     their variance.
@@ -118,7 +118,7 @@ def _draw(plain: pd.DataFrame) -> Figure:
     for ax, (label, summary, columns) in zip(axes, panels, strict=True):
         for column, name, colour in columns:
             means = plain.groupby("layers")[column].apply(summary)
-            with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
+            draw_with_intervals(ax, means.index, means, fmt="o-", color=colour, label=name)
         logarithmic(ax, plain.layers)
         ax.set(xlabel="layers of each model", ylabel=label)
         ax.legend(frameon=False, fontsize="small")
@@ -139,8 +139,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     few, many = (own[own.layers == end] for end in (own.layers.min(), own.layers.max()))
     deep = own[own.layers >= 16] if (own.layers >= 16).any() else many
     found = {
-        "rise": over_draws(many.raw - few.raw.mean()),
-        "calibrated": own.groupby("layers").calibrated.mean().max(),
+        "rise": difference(many.raw, few.raw),
+        "calibrated": largest(group_means(own, ["layers"], "calibrated")),
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
@@ -153,24 +153,27 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
     """Other aggregates, and layers that share most of their variance."""
-    others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0].groupby("layers").raw.mean()
+    others, kin = rows[rows["aggregate"] != "max"], rows[rows.kinship > 0]
     if others.empty or kin.empty:
         return {}
-    means = others.groupby(["aggregate", "layers"])[["raw", "calibrated"]].mean().reset_index()
-    ends = means.groupby("aggregate").raw.agg(["first", "last"])
-    free = own[own.layers.isin(kin.index)].groupby("layers").raw.mean()
-    told = (f"{name}: {one['first']:.4f} to {one['last']:.4f}" for name, one in ends.iterrows())
+    ends = {str(name): _ends(one) for name, one in others.groupby("aggregate")}
+    (few, most), free = _ends(kin), own[own.layers == kin.layers.max()].raw
     return {
-        "aggregates in words": ", ".join(told),
-        "aggregates_rise": (ends["last"] - ends["first"]).min(),
-        "aggregates_calibrated": means.calibrated.max(),
-        **{"kin_fewest": kin.iloc[0], "kin_most": kin.iloc[-1], "free_most": free.iloc[-1]},
-        **{"kin_rise": kin.iloc[-1] - kin.iloc[0], "kin_slower": free.iloc[-1] - kin.iloc[-1]},
+        "aggregates in words": ", ".join(f"{name}: {a.mean():.4f} to {b.mean():.4f}" for name, (a, b) in ends.items()),
+        "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
+        "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
+        **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
+        **{"kin_rise": difference(most, few), "kin_slower": difference(free, most)},
     }
 
 
-def _extremes(own: pd.DataFrame) -> dict[str, float]:
-    """Beside the bound of Proposition 6 and the mean of extremes of Gaussian scores, in standard deviations."""
+def _ends(rows: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Raw scores of the fewest and of the most layers."""
+    return rows[rows.layers == rows.layers.min()].raw, rows[rows.layers == rows.layers.max()].raw
+
+
+def _extremes(own: pd.DataFrame) -> dict[str, Any]:
+    """Compare maxima with Proposition 6 and the mean of extremes of Gaussian scores, in standard deviations."""
     means = own.groupby("layers")[["raw", "pair_mean", "pair_sd"]].mean()
     logs = np.log(means.index.to_numpy(dtype=float) ** 2)
     above = ((means.raw - means.pair_mean) / means.pair_sd).to_numpy()

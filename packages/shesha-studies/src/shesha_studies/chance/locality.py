@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts, as_facts, over_draws, rate
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import Found, against
@@ -201,20 +201,21 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "neighbours": rate(int(knn.hit.sum()), len(knn)),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
-            "largest_agreement": near.groupby("data").agreement.mean().max(),
+            "largest_agreement": largest(group_means(near, ["data"], "agreement")),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
-            "knn_lowest": hits.min(),
-            **{"narrow": narrow.score.max(), "narrow_median": narrow.score.median(), "narrow_hits": narrow.hit.mean()},
+            "knn_lowest": smallest(_hits(own) for _, own in knn.groupby("value")),
+            "narrow": largest(group_means(narrow, ["data"], "score")),
+            **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
             **{
                 "narrow_copy": over_draws(noisy.score),
                 "copy_lowest": noisy.score.min(),
                 "copy_highest": noisy.score.max(),
             },
-            "own_hits": models[(models.scale == OWN) & (models.value == 0.5)].hit.mean(),
-            "half_hits": models[_kernel_rows(models, RBF, 0.5)].hit.mean(),
-            "widest_hits": wide.hit.mean(),
-            "wide_hits": models[(models.lens == RBF) & (models.value >= 2.0)].hit.mean(),
+            "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
+            "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
+            "widest_hits": _hits(wide),
+            "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
         }
@@ -225,18 +226,27 @@ def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]
     return (rows.lens == lens) & (rows.value == value)
 
 
+def _hits(rows: pd.DataFrame) -> Fact:
+    """Share of pairs above chance."""
+    return rate(int(rows.hit.sum()), len(rows))
+
+
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
     """How scores go with capability, by lens."""
     if models.width.nunique() <= 2:
         return {}
     found = trends(models.assign(measure=models.lens + models.value.astype(str)), ["raw", "score"])
     means = found.groupby("measure")[["raw", "score"]].mean()
+
+    def of(lens: str, value: float) -> pd.DataFrame:
+        return found[found.measure == f"{lens}{float(value)}"].set_index("data")
+
     knn = {size: means.score[f"{KNN}{float(size)}"] for size in SIZES}
     wide = [means.loc[f"{RBF}{value}"] for value in (2.0, 5.0)]
     return {
         "knn trends in words": ", ".join(f"{one:+.2f} (k = {size})" for size, one in knn.items()),
-        "knn_steeper": knn[SIZES[0]] - knn[SIZES[-1]],
+        "knn_steeper": over_draws(of(KNN, SIZES[0]).score - of(KNN, SIZES[-1]).score),
         "half_trend": means.score[f"{RBF}{0.5}"],
         "wide trends in words": ", ".join(f"{one.raw:+.2f} raw and {one.score:+.2f} calibrated" for one in wide),
-        "wide_flatter": min(one.raw - one.score for one in wide),
+        "wide_flatter": smallest(over_draws(one.raw - one.score) for one in (of(RBF, 2.0), of(RBF, 5.0))),
     }

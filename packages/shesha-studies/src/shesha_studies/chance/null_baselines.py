@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
@@ -32,7 +32,7 @@ WIDTHS = (16, 64, 256, 1024, 4096)
     published="null-baselines.csv",
 )
 def null_baselines(d: int, seed: int) -> dict[str, float]:
-    """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions give them?
+    """Do cross-covariance, neighbours and CKA of Gaussian data take the values that the propositions state?
 
     64 rows, five neighbours, 100 draws of independent data (20 of the widest two); and a shared signal with rho = 0.5.
     """
@@ -134,19 +134,20 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Means and variances in units of their formulas, and CKA of related data against the width."""
     table = rows.groupby("d").mean(numeric_only=True).reset_index()
     first, last = table.iloc[0], table.iloc[-1]
-    overlap, anchor = rows.overlap.mean() * (N - 1) / K, rows.common_variance.mean() / _anchor_variance()
+    overlap, anchor = rows.overlap * (N - 1) / K, rows.common_variance / _anchor_variance()
+    widest = rows[rows.d == rows.d.max()]
     return as_facts(
         {
             "energy": rows.energy.mean(),
-            "energy_in_errors": ((rows.energy - 1).abs() / rows.energy_error).max(),
-            **{"overlap": overlap, "overlap_off": abs(overlap - 1)},
-            **{"anchor": anchor, "anchor_off": abs(anchor - 1)},
-            "spread": rows.overlap_variance.mean() / (_anchor_variance() / (N * K * K)),
+            **{"overlap": overlap.mean(), "anchor": anchor.mean()},
+            **{"energy_off": over_draws(rows.energy - 1), "overlap_off": over_draws(overlap - 1)},
+            "anchor_off": over_draws(anchor - 1),
+            "spread": over_draws(rows.overlap_variance / (_anchor_variance() / (N * K * K))),
             **{"cells": len(rows), "other_p_values": (rows.p_value != rows.p_of_exponential).sum()},
             **{"narrowest": first.d, "widest": last.d, "raw_narrowest": first.related_raw},
-            "raw_widest": last.related_raw,
-            "smallest_step": table.related_raw.diff().iloc[1:].min(),
+            "raw_widest": over_draws(widest.related_raw),
+            "smallest_step": smallest(steps(rows, "d", "related_raw")),
             **{"adjusted": last.related_adjusted, "gated": last.related_gated, "population": RHO**2},
-            "gap": abs(last.related_adjusted - RHO**2),
+            "gap": over_draws(widest.related_adjusted - RHO**2),
         }
     )

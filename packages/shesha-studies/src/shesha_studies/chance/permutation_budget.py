@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import against
@@ -37,7 +37,7 @@ def _grid(measures: Sequence[str], budgets: Sequence[int], pairs: str, seeds: in
     published="permutation-budget.csv",
 )
 def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict[str, float]:
-    """From how many permutations on do threshold and calibrated score stop moving?
+    """How many permutations make threshold and calibrated score stable?
 
     Unrelated representations, 128 x 128 of Gaussian noise: one pair, where only the permutations differ between seeds,
     or a new one per seed.
@@ -107,19 +107,47 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     one, left = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
     error, above = _spreads(one).groupby("budget").threshold_error.mean(), left.groupby("budget").above.mean()
     few, many = left[left.budget < 50], left[left.budget >= 99]
-    found = {
+    values = {
         "mean_shift": _largest_shift(one, 49, 999),
-        **{"at_50": error[49], "at_200": error[199], "ratio": error[49] / error[199]},
+        **{"at_50": error[49], "at_200": _over_seeds(one, 199), "ratio": _over_seeds(one, 49, 199)},
         "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
     }
     if few.empty or many.empty:
-        return as_facts(found)
+        return as_facts(values)
     return as_facts(
         {
-            **found,
+            **values,
             "above in words": ", ".join(f"{share:.0%} at {budget}" for budget, share in above.items()),
             **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
-            "spikes": few.largest.max() / many.largest.max(),
-            "left": many["mean"].max(),
+            "spikes": _spikes(rows[rows.pairs == NEW]),
+            "left": largest(
+                group_means(rows[(rows.pairs == NEW) & (rows.budget >= 99)], ["measure", "budget"], "score")
+            ),
         }
     )
+
+
+def _over_seeds(one: pd.DataFrame, budget: int, other: int | None = None) -> Fact:
+    """Error of the threshold, or its ratio to that of another budget; seeds are resampled."""
+    wide = one.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
+    units = one.groupby(["budget", "measure"]).null_sd.mean()
+
+    def error(rows: Any, name: int) -> float:
+        return float((wide[name].iloc[rows].std() / units[name]).mean())
+
+    def statistic(rows: Any) -> float:
+        return error(rows, budget) / (1.0 if other is None else error(rows, other))
+
+    return resampled(statistic, [np.array([place]) for place in range(len(wide))])
+
+
+def _spikes(new: pd.DataFrame) -> Fact:
+    """Largest score with fewer than 50 permutations, in units of that with 99 or more; seeds are resampled."""
+    wide = new.pivot_table(index="seed", columns=["budget", "measure"], values="score")
+    budgets = wide.columns.get_level_values("budget")
+    few, many = (wide.loc[:, some].max(axis=1).to_numpy() for some in (budgets < 50, budgets >= 99))
+
+    def ratio(rows: Any) -> float:
+        return float(few[rows].max() / many[rows].max()) if many[rows].any() else float("nan")
+
+    return resampled(ratio, [np.array([place]) for place in range(len(wide))])

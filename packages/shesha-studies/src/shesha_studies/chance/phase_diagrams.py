@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.published import Found, against
@@ -88,16 +88,19 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores where the noise is least, and where it drowns the signal, by kind of noise."""
     quiet, drowned = rows[rows.sigma == rows.sigma.min()], rows[rows.sigma == rows.sigma.max()]
-    means, left = (own.groupby(["kind", "ratio"])[["raw", "score"]].mean() for own in (quiet, drowned))
+    means = quiet.groupby(["kind", "ratio"])[["raw", "score"]].mean()
     by_ratio = drowned.groupby("ratio").raw.mean()
-    found = {
+    found: dict[str, Any] = {
         "sigma": rows.sigma.max(),
         **{f"quiet_{name}_{end}": means[name].agg(end) for name in ("raw", "score") for end in ("min", "max")},
-        "quiet": means.min(axis=None),
-        "left": left.score.max(),
         **{"narrowest": by_ratio.index[0], "widest": by_ratio.index[-1]},
         **{"raw_narrowest": by_ratio.iloc[0], "raw_widest": by_ratio.iloc[-1]},
     }
     for kind in rows.kind.unique():
-        found |= {f"quiet, {kind}": means.loc[kind].min(axis=None), f"left, {kind}": left.score.loc[kind].max()}
-    return as_facts(found)
+        low, high = (own[own.kind == kind] for own in (quiet, drowned))
+        found[f"quiet, {kind}"] = smallest(
+            one for name in ("raw", "score") for one in group_means(low, ["ratio"], name)
+        )
+        found[f"left, {kind}"] = largest(group_means(high, ["ratio"], "score"))
+    both = {end: [one for name, one in found.items() if name.startswith(f"{end}, ")] for end in ("quiet", "left")}
+    return as_facts(found | {"quiet": smallest(both["quiet"]), "left": largest(both["left"])})

@@ -99,14 +99,16 @@ def platonic(data: str, epochs: int, width: int | str, partner: int | str, measu
         return exported(data, str(width), str(partner), measure)
     pair = sides(data, epochs, width, partner)
     blocks = pair.labels if null == "within classes" else None
-    found = calibrate_layers(pair.first, pair.second, measure, blocks=blocks, truncate=_TRUNCATED.get(measure), seed=0)
+    calibrated = calibrate_layers(
+        pair.first, pair.second, measure, blocks=blocks, truncate=_TRUNCATED.get(measure), seed=0
+    )
     return {
         "capability": pair.capability,
-        "raw": found.observed,
-        "score": found.score,
-        "threshold": found.threshold,
-        "chance": found.null_mean,
-        "p_value": found.p_value,
+        "raw": calibrated.observed,
+        "score": calibrated.score,
+        "threshold": calibrated.threshold,
+        "chance": calibrated.null_mean,
+        "p_value": calibrated.p_value,
     }
 
 
@@ -159,11 +161,11 @@ def _draw(free: pd.DataFrame) -> Figure:
     pairs = list(free.groupby(["data", "partner"], sort=False).groups)
     for ax, measure in zip(axes, measures, strict=True):
         own = free[free.measure == measure]
-        for (data, partner), found in own.groupby(["data", "partner"], sort=False):
-            found = found.assign(rank=found.capability.rank()).sort_values("rank")
+        for (data, partner), part in own.groupby(["data", "partner"], sort=False):
+            part = part.assign(rank=part.capability.rank()).sort_values("rank")
             colour = PALETTE[pairs.index((data, partner)) % len(PALETTE)]
-            ax.plot(found["rank"], found.raw, ":", color=colour, linewidth=1)
-            ax.plot(found["rank"], found.score, "o-", color=colour, markersize=3, label=f"{data}, {partner}")
+            ax.plot(part["rank"], part.raw, ":", color=colour, linewidth=1)
+            ax.plot(part["rank"], part.score, "o-", color=colour, markersize=3, label=f"{data}, {partner}")
         ax.set(xlabel="rank of the first model's accuracy", title=measure, ylim=(-0.03, 1.03))
         ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylabel("raw (dotted), calibrated (solid)")

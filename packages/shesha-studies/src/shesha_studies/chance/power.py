@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts, as_facts, over_draws, rate
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import against
@@ -96,9 +96,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[["raw", "score", "hit"]].mean().reset_index()
     means, strong = table.groupby("strength").hit.mean(), table[table.strength >= STRONG]
     least = {}
-    for measure, own in table.groupby("measure", sort=False):
-        seen = own[own.hit >= 0.9].groupby("rank").strength.min()
-        least[measure] = f"{seen.max():g}" if len(seen) == own["rank"].nunique() else "not within the grid"
+    for measure, part in table.groupby("measure", sort=False):
+        seen = part[part.hit >= 0.9].groupby("rank").strength.min()
+        least[measure] = f"{seen.max():g}" if len(seen) == part["rank"].nunique() else "not within the grid"
     return as_facts(
         {
             "found": rate(int(signal.hit.sum()), len(signal)),
@@ -107,9 +107,26 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "none": rate(int(none.hit.sum()), len(none)),
             "least strengths in words": ", ".join(f"{strength} ({name})" for name, strength in least.items()),
             "rates in words": ", ".join(f"{rate:.0%} at {strength:g}" for strength, rate in means.items()),
-            **{"rate_of_strongest": means.iloc[-1], "rate_at_04": means.loc[0.4]},
-            "alike": min(float(np.corrcoef(own.raw, own.score)[0, 1]) for _, own in strong.groupby("measure")),
+            **{"rate_of_strongest": _detected(rows, means.index[-1]), "rate_at_04": _detected(rows, 0.4)},
+            "alike": _alike(rows[rows.strength >= STRONG]),
             "apart": (strong.raw - strong.score).abs().max(),
-            "weak": table[table.strength <= 0.1].score.max(),
+            "weak": largest(group_means(rows[rows.strength <= 0.1], ["measure", "rank", "strength"], "score")),
         }
     )
+
+
+def _alike(strong: pd.DataFrame) -> Fact:
+    """Smallest correlation of mean raw and calibrated scores over ranks and strengths; draws are resampled."""
+    wide = strong.pivot_table(index="seed", columns=["measure", "rank", "strength"], values=["raw", "score"])
+    parts = [[wide[name][measure].to_numpy() for name in ("raw", "score")] for measure in strong.measure.unique()]
+
+    def lowest(places: Any) -> float:
+        return min(float(np.corrcoef(a[places].mean(axis=0), b[places].mean(axis=0))[0, 1]) for a, b in parts)
+
+    return resampled(lowest, [np.array([place]) for place in range(len(wide))])
+
+
+def _detected(rows: pd.DataFrame, strength: float) -> Fact:
+    """Share of pairs of this strength that are found, over all measures and ranks; draws are the units."""
+    own = rows[rows.strength == strength]
+    return rate(int(own.hit.sum()), len(own))

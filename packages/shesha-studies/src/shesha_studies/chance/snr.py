@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
 from shesha.studies.published import against
@@ -135,20 +135,24 @@ def _edges(rows: pd.DataFrame) -> pd.Series[float]:
     return found
 
 
+_CELL = ["rank", "strength", "noise"]
+
+
 @snr.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Raw and calibrated scores over the plane of signal and noise, and the edge of detection by rank."""
     edges, plain = _edges(rows), rows[rows.power == PER_FACTOR]
     means = plain.groupby(["rank", "strength", "noise"])[["raw", "score"]].mean().reset_index()
-    ratio = means.noise / means.strength
     falls = means.pivot_table(index=["rank", "strength"], columns="noise", values="score")
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
     found: dict[str, Any] = {
         "high_raw": (means.raw > 0.5).mean(),
-        "loud": means[ratio <= 0.25].score.min(),
-        "drowned": means[ratio >= 32].score.max(),
-        "largest_rise": np.nanmax(np.diff(falls.to_numpy(dtype=float), axis=1)),
+        "loud": smallest(group_means(plain[plain.noise <= plain.strength / 4], _CELL, "score")),
+        "drowned": largest(group_means(plain[plain.noise >= 32 * plain.strength], _CELL, "score")),
+        "largest_rise": largest(
+            one for _, own in plain.groupby(["rank", "strength"]) for one in steps(own, "noise", "score")
+        ),
         "levels of noise": falls.shape[1],
         **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
@@ -158,10 +162,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             for power in rows.power.unique()
         ),
     }
-    return as_facts(found | (_widths(rows, edges) if PER_ENTRY in set(rows.power) else {}))
+    return as_facts(found | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:
+def _edge_rise(rows: pd.DataFrame) -> Fact:
+    """Smallest rise of the edge of detection from one rank to the next; draws are resampled."""
+    places = [np.asarray(own, dtype=np.intp) for own in rows.groupby("seed").indices.values()]
+    return resampled(lambda some: float(np.diff(_edges(rows.iloc[some])).min()), places, draws=100)
+
+
+def _widths(rows: pd.DataFrame) -> dict[str, Any]:
     """How many doublings of the noise the score takes from 0.9 to 0.1, and whether the edge rises at equal power."""
     widths = {}
     for (power, rank), own in rows.groupby(["power", "rank"]):
@@ -172,8 +182,8 @@ def _widths(rows: pd.DataFrame, edges: pd.Series[float]) -> dict[str, Any]:
     both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
     told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True))
     return {
-        "edge_rise": np.diff(edges[PER_ENTRY]).min(),
-        "edge_rise_per_factor": np.diff(edges[PER_FACTOR]).min(),
+        "edge_rise": _edge_rise(rows[rows.power == PER_ENTRY]),
+        "edge_rise_per_factor": _edge_rise(rows[rows.power == PER_FACTOR]),
         "more_gradual": min(min(line[1:]) - line[0] for line in both),
         "doublings in words": ", ".join(told),
     }

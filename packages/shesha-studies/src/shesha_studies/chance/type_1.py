@@ -59,7 +59,7 @@ def _grid(
     published="type-1.csv",
 )
 def type_1(measure: str, kind: str, n: int, ratio: float, seed: int) -> dict[str, float]:
-    """Does the share of unrelated pairs that are called similar stay at the level asked for?
+    """Does the share of unrelated pairs that are called similar stay at the nominal level?
 
     n rows, ratio n independent features, 99 permutations, level 0.05.
     """

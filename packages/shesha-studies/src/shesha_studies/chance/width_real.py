@@ -58,14 +58,14 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
     X, Y = (net.layers(rows[:N])[-1] for net in nets)
     if variant == COPIED:
         X = np.repeat(X, 4, axis=1)
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=0)
+    calibrated = calibrate(X, Y, "CKA", n_permutations=200, seed=0)
     ratios = [float(participation_ratio(side)) for side in (X, Y)]
     return {
         "total_width": X.shape[1] + Y.shape[1],
-        "raw": found.observed,
-        "score": found.score,
-        "threshold": found.threshold,
-        "chance": found.null_mean,
+        "raw": calibrated.observed,
+        "score": calibrated.score,
+        "threshold": calibrated.threshold,
+        "chance": calibrated.null_mean,
         "effective": float(np.sqrt(ratios[0] * ratios[1])),
         "accuracy": nets[0].accuracy(rows, labels),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
-from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judged
+from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published import against, as_number
 from shesha_studies.distinct._bases import SEEDS
 from shesha_studies.distinct._distinct_tables import Findings, distribution
@@ -39,7 +39,7 @@ _PER_BASE = {
 _DECIMALS = 2
 
 
-def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
+def checks(findings: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> Iterator[Check]:
     """Yield a check for every line of the published numbers, then for every claim in words."""
     ends = {
         (line.where, line.row, line.number): float(str(line.published))
@@ -50,11 +50,11 @@ def checks(found: Findings, published: pd.DataFrame, claims: pd.DataFrame) -> It
         value = as_number(str(line.published))
         low, high = (ends.get((line.where, line.row, end), float("nan")) for end in ("low", "high"))
         error = tolerance.interval_error(low, high)
-        yield _number(found, str(line.where), str(line.row), str(line.number), value, error)
+        yield _number(findings, str(line.where), str(line.row), str(line.number), value, error)
     yield from against(claims, {})
 
 
-def _number(found: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
+def _number(findings: Findings, where: str, group: str, number: str, value: float | str, error: float) -> Check:
     what = f"{group}: {number.replace('_', ' ')}"
     if number == "N":
         return _count(where, what, group, float(value))
@@ -63,11 +63,11 @@ def _number(found: Findings, where: str, group: str, number: str, value: float |
     if group in ("Audio", "Video"):
         return Check(where, what, value, None, UNREACHABLE, NOT_AT_HAND)
     if group == "Mixed model":
-        return _check_mixed_model(found, where, what, number, value)
+        return _check_mixed_model(findings, where, what, number, value)
     if where.endswith("Table 17"):
-        own = distribution(found.rows["stability" if group == "stability" else "cka"])[number]
+        own = distribution(findings.rows["stability" if group == "stability" else "cka"])[number]
         return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
-    one = _find_correlation(found, where, group)
+    one = _find_correlation(findings, where, group)
     if one is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
     return _check_correlation(where, what, group, number, value, one, error)
@@ -89,7 +89,7 @@ def _check_correlation(
 ) -> Check:
     ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
     if group.startswith("Protein") and number == "rho":
-        return judged(
+        return judge_number(
             where,
             what,
             float(value),
@@ -101,7 +101,7 @@ def _check_correlation(
         )
     if group == "Neuroscience" and number == "rho":
         why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
-        return judged(
+        return judge_number(
             where, what, float(value), ours, error=one.group_error, published_error=error, decimals=_DECIMALS, why=why
         )
     return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
@@ -121,13 +121,13 @@ def _check_mixed_model(found: Findings, where: str, what: str, number: str, valu
 def _count(where: str, what: str, group: str, value: float) -> Check:
     """Counts follow from the transformations of Table 14 and the widths of the published models."""
     if group in _PUBLISHED_WIDTHS:
-        return judged(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
+        return judge_number(where, what, value, sum(len(variants(d)) for d in _PUBLISHED_WIDTHS[group]), decimals=0)
     if group in _PER_BASE:
-        return judged(where, what, value, _N_BASES * _PER_BASE[group], decimals=0)
+        return judge_number(where, what, value, _N_BASES * _PER_BASE[group], decimals=0)
     if group in ("Machine learning", "Only transformer domains"):
         total = sum(len(variants(d)) for widths in _PUBLISHED_WIDTHS.values() for d in widths)
-        return judged(where, what, value, total, decimals=0)
+        return judge_number(where, what, value, total, decimals=0)
     if group == "Seeds":
-        return judged(where, what, value, float(len(SEEDS)), decimals=0)
+        return judge_number(where, what, value, float(len(SEEDS)), decimals=0)
     why = "follows from the number of features of the published data, which is not said"
     return Check(where, what, value, None, UNREACHABLE, why)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws
+import numpy as np
+from scipy.stats import rankdata
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
 from shesha_studies.distinct._distinct_tables import Findings, related
 from shesha_studies.distinct._transformations import KINDS
 
@@ -53,9 +56,23 @@ def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
         "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
         "domains": len(own),
         "small_domains": small,
-        "large_domains": len(own) - small,
+        # Those that are surely beyond, and those that may be.
+        "large_domains": Fact(
+            len(own) - small,
+            sum(
+                min(abs(one.group_low), abs(one.group_high)) >= 0.3 and one.group_low * one.group_high > 0
+                for one in own.values()
+            ),
+            sum(max(abs(one.group_low), abs(one.group_high)) >= 0.3 for one in own.values()),
+        ),
         "domains in words": ", ".join(f"{name} {each.value:+.2f}" for name, each in own.items()),
     }
+
+
+def _over_bases(found: Findings, name: str, sign: int = 1) -> Fact:
+    """Mean of random projections of a base less that of the base; bases are the units."""
+    wide = found.distinct.groupby(["group", "kind"])[name].mean().unstack()
+    return over_draws(sign * (wide["random projection"] - wide["original"]))
 
 
 def _kind_facts(found: Findings) -> Mapping[str, Any]:
@@ -72,8 +89,8 @@ def _kind_facts(found: Findings) -> Mapping[str, Any]:
         "projected_within": related(projected, by=("group",), n_draws=10).value,
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
-        "more stable": random.stability - original.stability,
-        "less similar": original.cka - random.cka,
+        "more stable": _over_bases(found, "stability"),
+        "less similar": _over_bases(found, "cka", -1),
         "configurations of PCA": len(repeats),
         "repeats": repeats.sum(),
     }
@@ -90,27 +107,42 @@ def _levels(found: Findings) -> Mapping[str, Any]:
         "above chance": found.levels["as published: all pooled", "stability", "adjusted"].value,
         "biased": raw.value,
         "unbiased": corrected.value,
-        "bias": abs(raw.value - corrected.value),
+        "bias": _bias(found.distinct),
         "explained": found.explained["kind and CKA"],
     }
     if others:
-        made["other measures"] = max(map(abs, others.values()))
+        intervals = (_over_groups(one) for (_, kind), one in found.alternatives.items() if kind == "all")
+        made["other measures"] = largest(map(absolute, intervals))
         made["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
     return made
 
 
-def _model_facts(found: Findings) -> Mapping[str, float]:
+def _bias(rows: pd.DataFrame) -> Fact:
+    """How far the correlations with CKA and with unbiased CKA are apart; bases are resampled."""
+    rows = rows.dropna(subset=["stability", "cka", "unbiased"]).reset_index(drop=True)
+    values = rows[["stability", "cka", "unbiased"]].to_numpy(dtype=float)
+
+    def apart(places: Any) -> float:
+        stability, *others = (rankdata(column) for column in values[places].T)
+        return abs(float(np.subtract(*(np.corrcoef(stability, one)[0, 1] for one in others))))
+
+    return resampled(
+        apart, [np.asarray(own, dtype=np.intp) for own in rows.groupby("group").indices.values()], draws=200
+    )
+
+
+def _model_facts(found: Findings) -> Mapping[str, Any]:
     """The mixed model, and what an unchanged base says."""
     one, spread = found.mixed, found.rows[["stability", "cka"]].std()
     parts = found.distinct[found.distinct.kind == "PCA"]
-    within = related(parts, by=("group",), n_draws=10, n_group_draws=10)
+    within = related(parts, by=("group",), n_draws=10)
     base = found.rows[found.rows.kind == "original"].cka_of_base
     return {
         "slope": one.slope,
-        "slope_size": abs(one.slope),
+        "slope_size": absolute(Fact(one.slope, one.slope - 1.96 * one.error, one.slope + 1.96 * one.error)),
         "slope_error": one.error,
         "standard slope": one.slope * spread.cka / spread.stability,
-        "PCA within": within.value,
+        "PCA within": _over_groups(within),
         "lowest stability": float(found.rows.stability.min()),
         "lowest cka of base": float(base.min()),
         "unique": 1 - found.kinds["original"].value ** 2,

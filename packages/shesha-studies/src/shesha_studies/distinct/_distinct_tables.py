@@ -175,7 +175,7 @@ def _share(design: np.ndarray, y: Vector) -> float:
     return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
 
-def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
+def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     made: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
         ("What is ranked within what", _levels),
@@ -185,22 +185,22 @@ def tables(found: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
         ("Distributions", _distributions),
         ("Principal components", components),
     ]
-    result = [(title, make(found)) for title, make in made]
-    if found.alternatives:
-        result.append(("Other measures, language", _alternatives(found)))
-    if len(found.larger) and len(found.smaller):
-        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(found)))
+    result = [(title, make(findings)) for title, make in made]
+    if findings.alternatives:
+        result.append(("Other measures, language", _alternatives(findings)))
+    if len(findings.larger) and len(findings.smaller):
+        result.append(("The published number of rows and seeds, compared with the small ones", _sizes(findings)))
     return tuple(result)
 
 
-def _levels(found: Findings) -> pd.DataFrame:
+def _levels(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
     for level in LEVELS:
         line = {"": level}
         for stability, similarity in PAIRS:
-            one = found.levels[level, stability, similarity]
+            one = findings.levels[level, stability, similarity]
             line[f"{TITLES[stability]}, {TITLES[similarity]}"] = (
                 f"{one.value:+.2f} [{one.group_low:+.2f}, {one.group_high:+.2f}]"
             )
@@ -228,21 +228,21 @@ def _kinds_table(found: Findings) -> pd.DataFrame:
 
     lines = []
     for kind, one in found.kinds.items():
-        own = found.distinct[found.distinct.kind == kind]
+        subset = found.distinct[found.distinct.kind == kind]
         lines.append(
             {
                 "kind": kind,
                 **_line(one),
-                "within bases": related(own, by=("group",), n_draws=10, n_group_draws=10).value,
-                "within variants": related(own, by=("variant",), n_draws=10, n_group_draws=10).value,
+                "within bases": related(subset, by=("group",), n_draws=10, n_group_draws=10).value,
+                "within variants": related(subset, by=("variant",), n_draws=10, n_group_draws=10).value,
                 "within variants, basis-averaged": related(
-                    own, "averaged", by=("variant",), n_draws=10, n_group_draws=10
+                    subset, "averaged", by=("variant",), n_draws=10, n_group_draws=10
                 ).value,
-                "stability": own.stability.mean(),
-                "basis-averaged": own.averaged.mean(),
-                "shuffled": own.shuffled.mean(),
-                "CKA": own.cka.mean(),
-                "chance of CKA": own.chance.mean(),
+                "stability": subset.stability.mean(),
+                "basis-averaged": subset.averaged.mean(),
+                "shuffled": subset.shuffled.mean(),
+                "CKA": subset.cka.mean(),
+                "chance of CKA": subset.chance.mean(),
             }
         )
     return pd.DataFrame(lines)
@@ -290,15 +290,15 @@ def _sizes(found: Findings) -> pd.DataFrame:
     keys = ["domain", "base", "variant"]
     both = found.smaller.merge(found.larger, on=keys, suffixes=("", " larger"))
     lines = []
-    for group, own in both.groupby("group", sort=False):
-        own = own[own.repeat + own["repeat larger"] == 0]
+    for group, part in both.groupby("group", sort=False):
+        part = part[part.repeat + part["repeat larger"] == 0]
         for name in ("stability", "averaged", "cka"):
-            one = correlation(own[name], own[f"{name} larger"], own.variant, 10)
-            difference = (own[name] - own[f"{name} larger"]).abs()
+            one = correlation(part[name], part[f"{name} larger"], part.variant, 10)
+            difference = (part[name] - part[f"{name} larger"]).abs()
             lines.append(
                 {
                     "base": group,
-                    "rows": f"{own.n.iloc[0]} and {own['n larger'].iloc[0]}",
+                    "rows": f"{part.n.iloc[0]} and {part['n larger'].iloc[0]}",
                     "score": TITLES[name],
                     "rank agreement": one.value,
                     "mean difference": difference.mean(),

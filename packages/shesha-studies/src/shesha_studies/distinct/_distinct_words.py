@@ -89,25 +89,25 @@ def _components(ax: Any, rows: pd.DataFrame) -> None:
     ax.legend(frameon=False, fontsize="x-small", loc="upper left")
 
 
-def notes(found: Findings) -> tuple[str, ...]:
+def notes(findings: Findings) -> tuple[str, ...]:
     """Say what would fool a reader, what is missing, and what the full size costs."""
-    rows = found.rows
+    rows = findings.rows
     unscored = int(rows.stability.isna().sum())
-    own = found.distinct
+    distinct = findings.distinct
     said = [
         "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
         "encoders "
         "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not available. Only the "
         "recipe for proteins and the recordings are the published ones. We compare claims about other models, but not "
         "their numbers.",
-        f"{_sized(found)} Principal components are computed from the same rows, as published.",
+        f"{_sized(findings)} Principal components are computed from the same rows, as published.",
         "A caution: similarity here compares a transformed base with itself, so it is high by construction (median "
         f"{rows.cka.median():.2f}). Chance is {rows.chance.median():.2f}, because CKA of unrelated rows grows with the "
         "number of directions that both use. Opposite signs cancel when kinds are pooled, so the mixture of kinds (12 "
         "of 32 are PCA) determines the aggregate. Transformations of one base are not independent draws.",
-        f"Stability is near {own.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
+        f"Stability is near {distinct.shuffled.mean():.3f} for every width if each feature is shuffled separately. The "
         "number of features does not inflate it, but it rises with that number if features are redundant.",
-        _cost(found),
+        _cost(findings),
     ]
     if unscored:
         said.append(
@@ -128,11 +128,11 @@ def _sized(found: Findings) -> str:
     )
 
 
-def _cost(found: Findings) -> str:
+def _cost(findings: Findings) -> str:
     """Fit seconds of one score of 30 splits to powers of rows and features, and add up the full size."""
     import pandas as pd
 
-    both = pd.concat([found.smaller, found.larger.query("n > 150")])
+    both = pd.concat([findings.smaller, findings.larger.query("n > 150")])
     design = np.column_stack([np.ones(len(both)), np.log(both.n), np.log(both.d)])
     y = np.log(both.microseconds.clip(lower=1))
     columns = [0, 2] if both.n.nunique() < 3 else [0, 1, 2]
@@ -142,15 +142,16 @@ def _cost(found: Findings) -> str:
         return (
             f"Cost: one score of 30 splits takes processor time that grows with features to the power {powers[2]:.2f}."
         )
-    full = found.rows.domain.map(_rows).to_numpy(dtype=np.float64)
-    one = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(found.rows.d.to_numpy(dtype=np.float64)))
-    seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(found.larger.microseconds.sum())
+    full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
+    one = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
+    seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(findings.larger.microseconds.sum())
     return (
         f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
         f"{both.n.min()} and {both.n.max()} rows, timed while other work ran (published: K n^2 d; sorting the "
         "pairs does not depend on d, and a split of few rows has a fixed cost). The stability scores of the "
-        f"full size (15 seeds, published rows, {len(found.rows):,} configurations) are {seconds / _HOUR:.1f} hours of "
-        f"one core by this fit; those of the {len(found.larger):,} that were run took {measured / _HOUR:.1f}. "
+        f"full size (15 seeds, published rows, {len(findings.rows):,} configurations) are {seconds / _HOUR:.1f} "
+        "hours of "
+        f"one core by this fit; those of the {len(findings.larger):,} that were run took {measured / _HOUR:.1f}. "
         "Rotations, shuffled features and similarities come on top."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.checks import UNREACHABLE, Check, judged
+from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.published import against, as_number
 from shesha_studies.distinct._tax_findings import Findings
 
@@ -36,7 +36,7 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
     if column == "difference" and where in _DIFFERENCES:
         first, second = (float(tabled[where, row, name]) for name in _DIFFERENCES[where])
         # Both means are rounded, so their difference may be off by one in the last place.
-        return judged(
+        return judge_number(
             where, what, float(text), first - second, decimals=2, error=0.0052, why="not the difference of its means"
         )
     if where.endswith("Table 29") and column == "mean":
@@ -45,7 +45,7 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
             for (place, name, images), value in tabled.items()
             if (place, name) == (where, row) and images != column
         ]
-        return judged(
+        return judge_number(
             where, what, float(text), sum(own) / len(own), decimals=2, error=0.0026, why="not the mean of its line"
         )
     return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation
+import numpy as np
+
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
 from shesha_studies.distinct import _tax_tables as tables
 from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings, chance_of_jaccard
 
@@ -34,14 +36,16 @@ def _join_signed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
-def _trade(found: Findings) -> Mapping[str, Any]:
+def _trade(findings: Findings) -> Mapping[str, Any]:
     """Stability against LogME, and every pair of scores at equal width."""
-    plain, equal = ([found.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True))
-    every = [one for (_, _, _, same), one in found.trade.items() if same]
+    plain, equal = (
+        [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
+    )
+    every = [one for (_, _, _, same), one in findings.trade.items() if same]
     signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
     return {
-        "networks": len(found.rows),
-        "equal_width": mean_correlation([one.value for one in equal], len(found.rows)),
+        "networks": len(findings.rows),
+        "equal_width": mean_correlation([one.value for one in equal], len(findings.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
         "trade in words": _join_signed(one.value for one in plain),
@@ -55,7 +59,7 @@ def _width_facts(found: Findings) -> Mapping[str, Any]:
     names = ("logme", "accuracy", "stability", "equal")
     rhos = {name: tables.width_correlations(found, name) for name in names}
     return {
-        **{f"{name} with width": min(values) for name, values in rhos.items()},
+        **{f"{name} with width": rank_correlation(min(values), len(found.rows)) for name, values in rhos.items()},
         **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
     }
 
@@ -64,29 +68,29 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     """LogME of few rows, agreement of ranks, and what rotations change."""
     exact, code = tables.few_rows(found)
     table = tables.agreement(found)
-    own = table[table.score == TITLES["stability"]]
+    stability = table[table.score == TITLES["stability"]]
     gaps = [float((found.rows[f"stability {target}"] - found.rows[f"averaged {target}"]).mean()) for target in TARGETS]
     ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
-        "ranks across in words": _join_signed(own["all"]),
-        "ranks across at equal width in words": _join_signed(own["same width"]),
-        "ranks across": own["same width"].min(),
-        "ranks across_p": own.p.max() if own["same width"].min() > 0 else 1.0,
+        "ranks across in words": _join_signed(stability["all"]),
+        "ranks across at equal width in words": _join_signed(stability["same width"]),
+        "ranks across": stability["same width"].min(),
+        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
         "rotation in words": _join_signed(gaps),
         "ranks after rotation in words": _join_signed(ranks),
-        "ranks after rotation": min(ranks),
+        "ranks after rotation": rank_correlation(min(ranks), len(found.rows)),
     }
 
 
-def _groups(found: Findings) -> Mapping[str, Any]:
+def _groups(findings: Findings) -> Mapping[str, Any]:
     """Objectives and shapes, as Mann and Whitney compare them; the difference in two of three sets decides.
 
     The number of sets lies between those that show it and those that do not show the opposite.
     """
     made: dict[str, Any] = {}
     for _, column, one, others in tables.COMPARISONS[:2]:
-        numbers = {target: found.compared(target, column, one, others) for target in TARGETS}
+        numbers = {target: findings.compared(target, column, one, others) for target in TARGETS}
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
         )
@@ -161,4 +165,11 @@ def _places(published: pd.DataFrame) -> Mapping[str, float]:
     own = wide.rank(ascending=False, method="min")
     both = ranks.merge(own.reset_index().melt("row"), on=["row", "number"])
     equal = int((both.value == both.published.astype(float)).sum())
-    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal}
+    turned = sum(_turned_pairs(own.value, own.published.astype(float)) for _, own in both.groupby("number"))
+    return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal, "pairs turned": turned}
+
+
+def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
+    """Count the pairs that two rankings of the same families put in opposite orders."""
+    a, b = (np.sign(np.subtract.outer(one.to_numpy(), one.to_numpy())) for one in (first, second))
+    return int((a * b < 0).sum()) // 2

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 TOP = 5
 
 
-def tables(found: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
+def tables(findings: Findings, published: pd.DataFrame) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
     return (
-        ("Stability against transfer, over networks", _trade(found)),
-        ("Rank correlation with the number of features", dimension(found)),
-        ("The same networks on two sets of images: rank agreement", agreement(found)),
-        ("Families", _families(found)),
-        ("Objectives and shapes, as Mann and Whitney compare them", _comparisons(found)),
-        ("Top five by two scores: Jaccard", _tops(found)),
+        ("Stability against transfer, over networks", _trade(findings)),
+        ("Rank correlation with the number of features", dimension(findings)),
+        ("The same networks on two sets of images: rank agreement", agreement(findings)),
+        ("Families", _families(findings)),
+        ("Objectives and shapes, as Mann and Whitney compare them", _comparisons(findings)),
+        ("Top five by two scores: Jaccard", _tops(findings)),
         ("Published families: stability against LogME", families_published(published)),
-        ("The best and the worst, by the sum of z-scores", _composite(found)),
+        ("The best and the worst, by the sum of z-scores", _composite(findings)),
     )
 
 
-def _trade(found: Findings) -> pd.DataFrame:
+def _trade(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
@@ -45,14 +45,14 @@ def _trade(found: Findings) -> pd.DataFrame:
         for transfer in TRANSFERS:
             line: dict[str, object] = {"stability": TITLES[stability], "transfer": TITLES[transfer]}
             for target in TARGETS:
-                every, same = (found.trade[stability, transfer, target, flag] for flag in (False, True))
+                every, same = (findings.trade[stability, transfer, target, flag] for flag in (False, True))
                 line[target] = f"{every.value:+.2f} (p {every.p:.3f})"
                 line[f"{target}, same width"] = f"{same.value:+.2f} (p {same.p:.3f})"
             lines.append(line)
     return pd.DataFrame(lines)
 
 
-def dimension(found: Findings) -> pd.DataFrame:
+def dimension(findings: Findings) -> pd.DataFrame:
     """Rank correlation of every score with the number of features, and its mean."""
     import pandas as pd
 
@@ -60,7 +60,7 @@ def dimension(found: Findings) -> pd.DataFrame:
     for name, title in TITLES.items():
         line: dict[str, object] = {"score": title}
         for target in TARGETS:
-            own = found.rows.dropna(subset=[f"{name} {target}"])
+            own = findings.rows.dropna(subset=[f"{name} {target}"])
             line[target] = own[f"{name} {target}"].corr(own.width.astype(float), method="spearman")
             line[f"{target}, mean"] = own[f"{name} {target}"].mean()
         lines.append(line)
@@ -75,7 +75,7 @@ def width_correlations(found: Findings, name: str) -> list[float]:
     ]
 
 
-def agreement(found: Findings) -> pd.DataFrame:
+def agreement(findings: Findings) -> pd.DataFrame:
     """Rank agreement of scores between targets, over all networks and within widths."""
     import pandas as pd
 
@@ -83,7 +83,7 @@ def agreement(found: Findings) -> pd.DataFrame:
     for name in (*STABILITIES, "logme", "accuracy"):
         for first, second in combinations(TARGETS, 2):
             every, same = (
-                found.related(f"{name} {first}", f"{name} {second}", same_width=flag) for flag in (False, True)
+                findings.related(f"{name} {first}", f"{name} {second}", same_width=flag) for flag in (False, True)
             )
             lines.append(
                 {
@@ -102,14 +102,14 @@ def _families(found: Findings) -> pd.DataFrame:
     return found.rows.groupby("family")[columns].mean().reset_index()
 
 
-def _comparisons(found: Findings) -> pd.DataFrame:
+def _comparisons(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
     for title, column, one, others in COMPARISONS:
         for target in TARGETS:
             for score in ("stability", "averaged"):
-                numbers = found.compared(target, column, one, others, score)
+                numbers = findings.compared(target, column, one, others, score)
                 lines.append({"compared": title, "images": target, "score": TITLES[score], **numbers})
     return pd.DataFrame(lines)
 
@@ -122,10 +122,10 @@ COMPARISONS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 )
 
 
-def _tops(found: Findings) -> pd.DataFrame:
+def _tops(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
-    chance = chance_of_jaccard(len(found.rows), min(TOP, len(found.rows)))
+    chance = chance_of_jaccard(len(findings.rows), min(TOP, len(findings.rows)))
     lines = []
     for first, second in (
         ("logme", "stability"),
@@ -135,7 +135,7 @@ def _tops(found: Findings) -> pd.DataFrame:
     ):
         line: dict[str, object] = {"scores": f"{TITLES[first]}, {TITLES[second]}"}
         for target in TARGETS:
-            tops = [set(found.rows[f"{name} {target}"].nlargest(TOP).index) for name in (first, second)]
+            tops = [set(findings.rows[f"{name} {target}"].nlargest(TOP).index) for name in (first, second)]
             line[target] = len(tops[0] & tops[1]) / len(tops[0] | tops[1])
         lines.append({**line, "chance": chance})
     return pd.DataFrame(lines)
@@ -163,15 +163,15 @@ def families_published(published: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def composite(found: Findings) -> pd.DataFrame:
+def composite(findings: Findings) -> pd.DataFrame:
     """Sum of z-scores of LogME, variance ratio and stability for every network and target."""
     import pandas as pd
 
     scores = {}
     for target in TARGETS:
-        own = found.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
+        own = findings.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
         scores[target] = ((own - own.mean()) / own.std()).sum(axis=1)
-    names = found.rows[["source", "objective", "shape", "width", "seed"]].astype(str).agg(" ".join, axis=1)
+    names = findings.rows[["source", "objective", "shape", "width", "seed"]].astype(str).agg(" ".join, axis=1)
     return pd.DataFrame(scores).assign(network=names)
 
 

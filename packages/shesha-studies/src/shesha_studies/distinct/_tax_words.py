@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     pass
 
 
-def pictures(found: Findings) -> tuple[Picture, ...]:
+def pictures(findings: Findings) -> tuple[Picture, ...]:
     """Stability against LogME for every target, and LogME against width by both ways to compute it."""
     made, axes = figure(len(TARGETS) + 1, width=3.6, height=3.6)
-    objectives = list(dict.fromkeys(found.rows.objective))
+    objectives = list(dict.fromkeys(findings.rows.objective))
     for ax, target in zip(axes, TARGETS, strict=False):
         for place, objective in enumerate(objectives):
-            own = found.rows[found.rows.objective == objective]
+            own = findings.rows[findings.rows.objective == objective]
             colour = PALETTE[place % len(PALETTE)]
             ax.scatter(
                 own[f"logme {target}"],
@@ -34,13 +34,13 @@ def pictures(found: Findings) -> tuple[Picture, ...]:
                 linewidths=0,
                 label=objective,
             )
-        one = found.trade["stability", "logme", target, True]
+        one = findings.trade["stability", "logme", target, True]
         ax.set(xlabel="LogME", title=f"{target}: {one.value:+.2f} at equal width")
         ax.title.set_fontsize("medium")
     axes[0].set_ylabel("stability (chance: 0; size: width)")
     axes[0].legend(frameon=False, fontsize="x-small")
     for place, name in enumerate(("few published logme", "few logme", "logme")):
-        means = found.rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
+        means = findings.rows.groupby("width")[[f"{name} {target}" for target in TARGETS]].mean().mean(axis=1)
         axes[-1].plot(means.index, means, marker="osv"[place], color=PALETTE[place], label=TITLES[name])
     axes[-1].axvline(200, color="0.6", linewidth=0.8, linestyle="--")
     axes[-1].set(xlabel="features (dashed: 200 rows)", ylabel="LogME, mean over images")

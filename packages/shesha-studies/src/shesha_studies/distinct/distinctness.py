@@ -15,7 +15,7 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
@@ -69,7 +69,7 @@ _DEAR = ("3-mers", "charge 100")
     own_numbers=(": N", "B.1 | claim", "7.4 | claim"),
 )
 def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, float | int | str]:
-    """Does stability say something else than similarity, as their correlation of -0.01 over encoders is read?
+    """Is stability distinct from similarity, as the correlation of -0.01 over encoders is read?
 
     36 bases of seven domains, with all transformations of Table 14. Size "small" is 150 rows and one seed,
     "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the
@@ -191,7 +191,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         tables.tables(found),
         words.pictures(found),
         words.notes(found),
-        tuple(checks.checks(found, *apart(published))),
+        tuple(checks.checks(found, *split_numbers_and_claims(published))),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
@@ -60,21 +60,21 @@ _UNTRAINED = ("untrained", "supervised", "contrastive")
     ),
 )
 def geometric_tax(source: str, seed: int, objective: str, shape: str, width: int) -> dict[str, float]:
-    """Do features that transfer well pay for it with stability, and do objective and architecture decide it?
+    """Are features that transfer well less stable, and does this depend on objective and architecture?
 
     Small networks (five objectives, two shapes, three widths), trained on 2,000 images of Fashion-MNIST or CIFAR-10
     and looked at on images of Fashion-MNIST, CIFAR-10 and handwritten digits: stand-ins for 94 pretrained models.
     """
     network = trained(source, objective, shape, width, seed)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for target in TARGETS:
         X, y = _target(target)
         scores = _scores(network.features(X), y)
         probabilities = network.probabilities(X[:N])
         # Classes of the images that it was trained on are the target itself, not a transfer.
         scores["leep"] = float("nan") if probabilities is None else float(leep(probabilities, y[:N]))
-        found |= {f"{name} {target}": value for name, value in scores.items()}
-    return found
+        values |= {f"{name} {target}": value for name, value in scores.items()}
+    return values
 
 
 def _scores(X: Matrix, y: NDArray[np.int64]) -> dict[str, float]:
@@ -129,7 +129,7 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 @geometric_tax.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rank networks by both scores, on every target, and hold the width fixed."""
-    printed, claims = apart(published)
+    printed, claims = split_numbers_and_claims(published)
     found = Findings.build(rows)
     return Page(
         "",
@@ -143,4 +143,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @geometric_tax.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(Findings.build(rows), apart(published)[0])
+    return make_facts(Findings.build(rows), split_numbers_and_claims(published)[0])

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rate, sign_difference
+from typing import Any
+
+import numpy as np
+
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    largest,
+    over_draws,
+    rate,
+    resampled,
+    sign_difference,
+    smallest,
+    steps,
+)
 from shesha.studies.published import Table, number
-from shesha_studies.language._canary_numbers import Found, gather_statistics, last_layer_correlations
+from shesha_studies.language._canary_numbers import (
+    UNIT,
+    Found,
+    gather_statistics,
+    last_layer_correlations,
+    losses_found,
+)
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
@@ -19,24 +40,54 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "earlier_than_chance": rate(early["bound from chance"][0], sum(early["bound from chance"])),
         "earlier_less_later_than_chance": _first_less_later(early["bound from chance"]),
         "drift": over_draws(rho["shesha"]),
-        "beyond_noise": over_draws(rho["shesha"] - rho["level"]),
+        "drift_of_any": smallest(over_draws(rho[name]) for name in ("shesha", "cka", "procrustes")),
+        "beyond_noise": largest(over_draws(rho[name] - rho["level"]) for name in ("shesha", "cka", "procrustes")),
     }
-    return made | as_facts({**_losses(found), **_bounds(found), **_table_47(found, published)})
+    numbers = {**_losses(found), **_bounds(found), **_table_47(found, published)}
+    return made | as_facts({**numbers, **_intervals(found)})
+
+
+def _intervals(found: Found) -> dict[str, Fact]:
+    """Numbers that decide claims, over encoders, tasks, layers and draws."""
+    noise, three = found.noise, ("shesha", "cka", "procrustes")
+    last = last_layer_correlations(noise)[list(three)].to_numpy()
+    chance = found.firsts["bound from chance"]
+    # Draws of one encoder, task and layer are one unit: both draws are needed for its bounds.
+    cases = [np.array(own) for own in noise.groupby(["model", "task", "layer"]).indices.values()]
+
+    def gain(rows: Any) -> float:
+        own = noise.iloc[rows]
+        shesha, *others = (float(losses_found(own, name)[0]) for name in three)
+        return shesha - max(others)
+
+    return {
+        "alike_range": resampled(
+            lambda rows: float(np.ptp(last[rows].mean(axis=0))), [np.array([place]) for place in range(len(last))]
+        ),
+        "smallest_step": smallest(one for name in three for one in steps(noise, "level", name, UNIT)),
+        "procrustes_first": _procrustes_first(found, "bound 0.05"),
+        "procrustes_first_by_chance": _procrustes_first(found, "bound from chance"),
+        "first, wasserstein": over_draws(found.firsts["bound 0.05"].wasserstein),
+        "first by chance, wasserstein": over_draws(chance.wasserstein),
+        "gain": resampled(gain, cases, draws=200),
+    }
+
+
+def _procrustes_first(found: Found, bound: str) -> Fact:
+    """How much more often Procrustes is first than later, against the other score that it leads less."""
+    return smallest(_first_less_later(found.contests[f"{bound}: procrustes {name}"]) for name in ("shesha", "cka"))
 
 
 def _losses(found: Found) -> dict[str, float]:
     """How numbers go with the loss, and with the noise."""
     last, equal = found.correlations["last"], found.within
     alike = last[["shesha", "cka", "procrustes"]]
-    means = found.noise.groupby("level")[["shesha", "cka", "procrustes"]].mean()
     return {
         **{f"loss and {name}": float(last[name]) for name in ("shesha", "cka", "procrustes", "level")},
         **{f"at equal noise, {name}": float(equal.rho[name]) for name in ("shesha", "cka", "procrustes")},
         "at equal noise_p": float(equal.p.shesha),
         "alike_lowest": float(alike.min()),
         "alike_highest": float(alike.max()),
-        "alike_range": float(alike.max() - alike.min()),
-        "smallest_step": float(means.diff().dropna().min(axis=None)),
     }
 
 
@@ -48,20 +99,36 @@ def _bounds(found: Found) -> dict[str, float]:
         **{f"first, {name}": float(fixed[name]) for name in names},
         **{f"first by chance, {name}": float(chance[name]) for name in names},
         **{f"losses, {name}": float(caught.sensitivity[name]) for name in ("shesha", "cka", "procrustes", "level")},
-        "procrustes_first": float(min(chance.shesha, chance.cka) - chance.procrustes),
-        "gain": float(caught.sensitivity.shesha - caught.sensitivity[["cka", "procrustes"]].max()),
     }
 
 
-def _table_47(found: Found, published: Table) -> dict[str, float]:
+def _distances(fits: Table) -> dict[str, float]:
+    """Largest distance of both formulas from the published table."""
+    return {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
+
+
+def _cases(last: Table) -> list[Any]:
+    """Rows of each encoder, task and draw."""
+    unit = last.groupby(["model", "task", "seed"]).ngroup()
+    return [(unit == place).to_numpy() for place in range(unit.max() + 1)]
+
+
+def _table_47(found: Found, published: Table) -> dict[str, Any]:
     """Which formula and which task the published table fits, and what the text says of its own numbers."""
     fits = found.beside(published)
-    away = {name: float((fits[name] - fits["published procrustes"]).abs().max()) for name in ("procrustes", "squared")}
+    away = _distances(fits)
+    last = found.noise[found.noise["last"]]
+    cases = [np.flatnonzero(own) for own in _cases(last)]
+
+    def further(rows: Any) -> float:
+        drawn = _distances(found.beside(published, last.iloc[rows]))
+        return drawn["squared"] - drawn["procrustes"]
+
     off = (fits["loss, %"] - fits["published loss, %"]).abs().groupby(fits.task).mean()
     scores = [number(published, "10.5", "correlation with the drop", name) for name in ("shesha", "cka")]
     return {
         **{f"away from Table 47, {name}": value for name, value in away.items()},
-        "squared_further": away["squared"] - away["procrustes"],
+        "squared_further": resampled(further, cases, draws=100),
         **{f"losses off, {task}": float(value) for task, value in off.items()},
         **{"published_cka": scores[1], "shesha_higher": scores[0] - scores[1]},
     }

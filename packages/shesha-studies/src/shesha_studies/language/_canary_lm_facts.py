@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rate
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate
 from shesha.studies.published import Table, number
 from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND
@@ -23,29 +25,31 @@ def make_facts(rows: Table, published: Table) -> Facts:
     alarms = still[["shesha", "procrustes", "squared"]].gt(BOUND).astype(float)
     made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
     made |= {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}
-    return made | as_facts({"model": real, **_detection(numbers, real, published), **_damage(own)})
+    return made | as_facts({"model": real, **_detection(own, numbers, real, published), **_damage(own)})
 
 
-def _detection(numbers: dict[str, Table], real: str, published: Table) -> dict[str, float]:
+def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
     """What drift predicts, how early and how surely."""
-    own = numbers[real]
-    three, first = own.loc[["shesha", "cka", "procrustes"]], {}
+    subset = numbers[real]
+    three, first = subset.loc[["shesha", "cka", "procrustes"]], {}
     for name in ("shesha", "cka"):
         first[name] = number(published, "10.4", name, "first noise")
-    found = {
-        f"{task}, {name}": float(own.loc[name, task])
+    values = {
+        f"{task}, {name}": float(subset.loc[name, task])
         for task in ("probe", "next words")
         for name in ("shesha", "cka", "procrustes", "amount")
     }
-    found |= {f"alarms, {name}": float(own.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")}
+    values |= {
+        f"alarms, {name}": float(subset.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")
+    }
     surely = three["area under the curve"]
     return {
-        **found,
+        **values,
         **{f"area, {name}": float(value) for name, value in surely.items()},
         "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
-        "probe_lowest": float(three.probe.min()),
+        "probe_lowest": rank_correlation(float(three.probe.min()), len(rows[rows.kind == "noise"])),
         "probe_highest": float(three.probe.max()),
-        "beyond_noise": float(three.probe.max() - own.loc["amount", "probe"]),
+        "beyond_noise": float(three.probe.max() - subset.loc["amount", "probe"]),
         **{f"published first, {name}": value for name, value in first.items()},
         "shesha_earlier": first["cka"] - first["shesha"],
         "shesha_surer": float(surely["shesha"] - surely[["cka", "procrustes"]].max()),
@@ -61,6 +65,7 @@ def _damage(own: Table) -> dict[str, Fact | float | str]:
     low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
     return {
         **{"least_root": np.sqrt(2 * squared), "least_shesha": shesha, "least_squared_more": squared - shesha},
+        "least_root_more": np.sqrt(2 * squared) - shesha,
         # Between those that lose beyond chance and all, as a p-value above the level shows no absence.
         "bits_that_lose": Fact(lost, lost, len(bits)) if len(bits) else Fact(NAN),
         "drops by bits": ", ".join(f"{value:.1f} %" for value in bits["drop"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shesha.studies.checks import Check
-from shesha.studies.published import Table, against, derived, number, of, stand_ins
+from shesha.studies.published import Table, against, lines_of, number, stand_ins, text_checks
 from shesha_studies.language._detection import area, first_detection, sensitivity
 from shesha_studies.language._drifts import BOUND
 from shesha_studies.language._tiny_gpt import TINY
@@ -32,11 +32,11 @@ def _numbers(own: Table) -> Table:
 
     noise, every = own[own.kind == "noise"], own[own.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
-    found = {}
+    numbers = {}
     for name in (*SHOWN, "amount"):
         values = every[name].to_numpy(dtype=float)
         plain = name == "amount"
-        found[name] = {
+        numbers[name] = {
             "probe": noise[name].corr(noise["drop"], method="spearman"),
             "verdicts": noise[name].corr(noise.drop_verdicts, method="spearman"),
             "next words": noise[name].corr(noise.drop_words, method="spearman"),
@@ -45,7 +45,7 @@ def _numbers(own: Table) -> Table:
             "sensitivity at 5 %": float("nan") if plain else sensitivity(values, lost),
             "alarms at 0.05": float("nan") if plain else float((stable[name] > BOUND).mean()),
         }
-    return pd.DataFrame.from_dict(found, orient="index")
+    return pd.DataFrame.from_dict(numbers, orient="index")
 
 
 def checks(own: Table, name: str, numbers: Table, published: Table, claims: Table) -> Iterator[Check]:
@@ -63,17 +63,17 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
         def in_its_unit(row: str, what: str, share: float = 1.0 if table == "Table 51" else 0.01) -> float | None:
             return _scale_loss(ours(row, what), what, share)
 
-        yield from stand_ins(of(published, table), in_its_unit, why)
+        yield from stand_ins(lines_of(published, table), in_its_unit, why)
     columns = {"correlation": "probe", "first noise": "first noise beyond 0.05"}
-    text = of(published, "10.4", "3.3", "10.5")
-    for lines in (of(published, "Table 48"), text[text.number.isin(list(columns))]):
+    text = lines_of(published, "10.4", "3.3", "10.5")
+    for lines in (lines_of(published, "Table 48"), text[text.number.isin(list(columns))]):
         yield from stand_ins(lines, lambda row, what: float(numbers.loc[row, columns[what]]), why)
     rest = text[~text.number.isin(list(columns))]
     ratio = rest.number.str.startswith(("times", "points"))
     yield from stand_ins(
         rest[~ratio], lambda row, what: ours(row, what) if " " not in row or row.startswith("scale") else None, why
     )
-    yield from derived(rest[ratio], lambda _, what: _quotient(published, what), "quotient of the printed numbers")
+    yield from text_checks(rest[ratio], lambda _, what: _quotient(published, what), "quotient of the printed numbers")
     yield from against(claims, {})
 
 

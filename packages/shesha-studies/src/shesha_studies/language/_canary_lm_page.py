@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
@@ -15,15 +15,21 @@ def make_page(rows: Table, lines: Table) -> Page:
     """Say what models available can show of Tables 48 to 51."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
-    own = rows[rows.model == real]
+    subset = rows[rows.model == real]
     numbers = model_tables(rows, real)
     losses = ["drop", "drop_verdicts", "drop_words"]
-    means = own.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
+    means = subset.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (
         *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
         (f"{real}, means of draws; losses in per cent", means),
     )
-    return Page("", tables, (_picture(own, real),), _NOTES, tuple(checks(own, real, numbers[real], *apart(lines))))
+    return Page(
+        "",
+        tables,
+        (_picture(subset, real),),
+        _NOTES,
+        tuple(checks(subset, real, numbers[real], *split_numbers_and_claims(lines))),
+    )
 
 
 _NOTES = (
@@ -39,9 +45,9 @@ _NOTES = (
 )
 
 
-def _picture(own: Table, model: str) -> Picture:
+def _picture(rows: Table, model: str) -> Picture:
     made, axes = figure(3, width=3.8, height=3.5)
-    noise = own[own.kind == "noise"].groupby("amount")[[*SHOWN, "drop", "drop_words", "drop_verdicts"]].mean()
+    noise = rows[rows.kind == "noise"].groupby("amount")[[*SHOWN, "drop", "drop_words", "drop_verdicts"]].mean()
     for place, name in enumerate(SHOWN[:4]):
         axes[0].plot(noise.index, noise[name], color=PALETTE[place], label=NAMES[name])
     axes[0].axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8)
@@ -52,7 +58,7 @@ def _picture(own: Table, model: str) -> Picture:
         if noise[task].notna().any():
             axes[1].plot(noise.index, noise[task], color=PALETTE[place], label=label)
     axes[1].set(xlabel="noise", ylabel="loss, %", title="loss")
-    scales = own[own.kind == "scale"].groupby("amount")[list(SHOWN[:4])].mean()
+    scales = rows[rows.kind == "scale"].groupby("amount")[list(SHOWN[:4])].mean()
     for place, name in enumerate(SHOWN[:4]):
         axes[2].plot(scales.index, scales[name], "o-", markersize=3, color=PALETTE[place], label=NAMES[name])
     axes[2].axhline(BOUND, color="0.5", linestyle="--", linewidth=0.8)

@@ -11,11 +11,12 @@ from shesha.studies.checks import Check
 from shesha.studies.published import (
     Table,
     against,
-    derived,
+    lines_of,
     models,
-    of,
     stand_ins,
+    text_checks,
 )
+from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
 from shesha_studies.language._drifts import BOUND, METRICS
 from shesha_studies.language._perturbed_models import MINILM
@@ -35,13 +36,15 @@ class Found:
     correlations: Table
     within: Table
     first: Table
+    firsts: dict[str, Table]
     contests: dict[str, tuple[int, int, int]]
     matched: Table
 
-    def beside(self, published: Table) -> Table:
+    def beside(self, published: Table, noise: Table | None = None) -> Table:
         """Our means of the last layer, SST-2, next to Table 47, whose numbers are means over 26 encoders."""
-        last = self.noise[self.noise["last"]]
-        table = of(published, "Table 47").assign(
+        noise = self.noise if noise is None else noise
+        last = noise[noise["last"]]
+        table = lines_of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
         theirs = table.pivot(index="row", columns="number", values="published")
@@ -71,7 +74,8 @@ def gather_statistics(rows: Table) -> Found:
         noise,
         _correlations(noise),
         _layer_correlations(noise),
-        _means(noise, early),
+        _means(_last_layers(noise, early)),
+        _last_layers(noise, early),
         contests,
         _equal_alarm_bounds(noise),
     )
@@ -88,12 +92,17 @@ def _largest(noise: Table, unchanged: Table, metric: str) -> Table:
     return units * 0 + np.array([largest[(model, task, layer)] for model, task, layer, _ in units.index])
 
 
-def _means(noise: Table, early: dict[str, Table]) -> Table:
+def _last_layers(noise: Table, early: dict[str, Table]) -> dict[str, Table]:
+    """Lowest noise that is detected in each unit of the last layers."""
+    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
+    units = list(chosen.itertuples(index=False, name=None))
+    return {name: table.loc[units].replace(NEVER, LATE) for name, table in early.items()}
+
+
+def _means(last: dict[str, Table]) -> Table:
     import pandas as pd
 
-    chosen = noise.loc[noise["last"], UNIT].drop_duplicates()
-    last = {name: table.loc[list(chosen.itertuples(index=False, name=None))] for name, table in early.items()}
-    return pd.DataFrame({name: table.replace(NEVER, LATE).mean() for name, table in last.items()}).T
+    return pd.DataFrame({name: table.mean() for name, table in last.items()}).T
 
 
 def _correlations(noise: Table) -> Table:
@@ -127,17 +136,24 @@ def _equal_alarm_bounds(noise: Table) -> Table:
     lost = (noise.p_drop <= LOST).to_numpy()
     found = {}
     for name in (*METRICS, "level"):
-        scores, rates = noise[name].to_numpy(dtype=float), []
-        for seed in noise.seed.unique():
-            own = (noise.seed == seed).to_numpy()
-            rest = ~own if (~own).any() else own
-            bound = np.quantile(scores[rest & ~lost], 0.95)
-            rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
-        one, two, bound = np.mean(rates, axis=0)
+        scores = noise[name].to_numpy(dtype=float)
+        one, two, bound = losses_found(noise, name)
         old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
         found[name] = (bound, one, two, area(scores, lost), old)
     columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
     return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+
+
+def losses_found(noise: Table, name: str) -> Vector:
+    """Return the shares of losses and of harmless changes beyond such a bound, and the bound."""
+    scores, seeds = noise[name].to_numpy(dtype=float), noise.seed.to_numpy()
+    lost, rates = (noise.p_drop <= LOST).to_numpy(), []
+    for seed in np.unique(seeds):
+        own = seeds == seed
+        rest = ~own if (~own).any() else own
+        bound = np.quantile(scores[rest & ~lost], 0.95)
+        rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
+    return np.asarray(np.mean(rates, axis=0))
 
 
 def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
@@ -146,7 +162,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
     means = last[["drop", "shesha", "cka", "procrustes"]].mean() if len(last) else None
     other = "a mean over 26 encoders; ours is the mean of two of them, all-MiniLM-L6-v2 and all-mpnet-base-v2, on SST-2"
     yield from stand_ins(
-        of(published, "Table 47"),
+        lines_of(published, "Table 47"),
         lambda row, name: (
             0.0
             if float(row) == 0
@@ -158,15 +174,15 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
         "noise",
     )
     at_hand = {f"sentence-transformers/{MINILM}": "MiniLM", f"sentence-transformers/{MPNET}": "MPNet"}
-    yield from models(of(published, "Table 54"), at_hand, "we do not have these weights")
+    yield from models(lines_of(published, "Table 54"), at_hand, "we do not have these weights")
     yield from _text(found, published)
     yield from against(claims, {})
 
 
 def _text(found: Found, published: Table) -> Iterator[Check]:
-    every = of(published, "10.3", "3.3", "10.5")
-    counts = {"observations": 26 * 51, "models": len(of(published, "Table 54"))}
-    yield from derived(
+    every = lines_of(published, "10.3", "3.3", "10.5")
+    counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
+    yield from text_checks(
         every[(every.row == "counts") & every.number.isin(list(counts))],
         lambda _, name: float(counts[name]),
         f"Table 54 lists {counts['models']} names",
@@ -177,7 +193,7 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
         protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
-    yield from derived(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
+    yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
     sees, ties, later = found.contests["bound 0.05: shesha cka"]
     first = found.contests["bound 0.05: procrustes shesha"][0]
     n = sees + ties + later

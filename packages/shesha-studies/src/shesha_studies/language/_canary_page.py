@@ -7,7 +7,7 @@ from typing import Any
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
 from shesha_studies.language._drifts import BOUND, NAMES
 
@@ -16,20 +16,20 @@ SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Write the page from the rows and the published numbers."""
-    found, (published, claims) = gather_statistics(rows), apart(lines)
+    statistics, (published, claims) = gather_statistics(rows), split_numbers_and_claims(lines)
     tables = (
-        ("Comparison with Table 47 (last layers, means of encoders and draws)", found.beside(published)),
+        ("Comparison with Table 47 (last layers, means of encoders and draws)", statistics.beside(published)),
         (
             "Rank correlation with the loss",
-            found.correlations.join(found.within, rsuffix=" among equal noise").reset_index(names="number"),
+            statistics.correlations.join(statistics.within, rsuffix=" among equal noise").reset_index(names="number"),
         ),
         (
             "Lowest noise that the last layer detects, means over encoders, tasks and draws",
-            found.first.reset_index(names="bound"),
+            statistics.first.reset_index(names="bound"),
         ),
         (
             "Bounds of equal false alarms (5 % where nothing is lost, set on the other draw)",
-            found.matched.reset_index(names="number"),
+            statistics.matched.reset_index(names="number"),
         ),
     )
     notes = (
@@ -43,12 +43,12 @@ def make_page(rows: Table, lines: Table) -> Page:
         "The table's caption says STS-B, and the method says SST-2 with a logistic regression; both are here.",
         "LoRA and quantisation are in structured-perturbation and canary-lm, as in the paper.",
     )
-    return Page("", tables, (_picture(found, published),), notes, tuple(checks(found, published, claims)))
+    return Page("", tables, (_picture(statistics, published),), notes, tuple(checks(statistics, published, claims)))
 
 
-def _picture(found: Found, published: Table) -> Picture:
+def _picture(statistics: Found, published: Table) -> Picture:
     made, axes = figure(3, width=3.7, height=3.5)
-    rows = found.noise[found.noise["last"]]
+    rows = statistics.noise[statistics.noise["last"]]
     for place, name in enumerate(SHOWN[:4]):
         mean = rows.groupby("level")[name].mean()
         axes[0].plot(mean.index, mean, color=PALETTE[place], label=NAMES[name])
@@ -57,8 +57,8 @@ def _picture(found: Found, published: Table) -> Picture:
     axes[0].plot(loss.index, loss, color="0.2", linestyle=":", label="loss / 100")
     axes[0].set(xlabel="noise", ylabel="drift, loss", title="last layer")
     axes[0].legend(frameon=False, fontsize="x-small")
-    _bars(axes[1], found)
-    _first(axes[2], found)
+    _bars(axes[1], statistics)
+    _first(axes[2], statistics)
     return Picture(
         "canary",
         made,

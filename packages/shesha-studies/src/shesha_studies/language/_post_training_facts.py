@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
-from shesha.studies.published import Table, apart
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
+from shesha.studies.facts import steps as steps_of
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.language._post_training_numbers import published_pairs, training_ratios
 
 
 def make_facts(rows: Table, published: Table) -> Facts:
     """Ratio of both drifts in the published table, and of ours as they are and as amounts of noise."""
-    theirs, trained = published_pairs(apart(published)[0]), training_ratios(rows)
+    theirs, trained = published_pairs(split_numbers_and_claims(published)[0]), training_ratios(rows)
     names = ("times CKA", "noise, times CKA")
     medians = {name: trained.groupby("model")[name].median() for name in names}
     ratios, doses = (over_draws(np.log(medians[name])) for name in names)
@@ -21,22 +22,32 @@ def make_facts(rows: Table, published: Table) -> Facts:
         "ratio": Fact(*np.exp([ratios.value, ratios.low, ratios.high])),
         "ratio_of_noise": Fact(*np.exp([doses.value, doses.low, doses.high])),
         "same_order": rank_correlation(rho, len(theirs)),
-        "order": Fact(rho),
     }
     told = {f"{name} in words": ", ".join(f"{v:.2f} ({m})" for m, v in medians[name].items()) for name in names}
     return made | as_facts({**told, **_steps(trained), **_pair_facts(theirs), **_own_kind(trained)})
 
 
-def _steps(trained: Table) -> dict[str, float | str]:
+def _steps(trained: Table) -> dict[str, Fact | float | str]:
     """Whether drift grows with the steps of a training."""
     means = trained.groupby(["model", "change", "amount"])[["shesha", "cka", "procrustes"]].mean()
     steps = means.groupby(level=[0, 1]).diff().min(axis=1).groupby(level=0).min()
     return {
-        "smallest_step": float(steps.min()),
+        "smallest_step": smallest(_training_steps(trained)),
         "steps in words": ", ".join(f"{value:+.4f} ({name})" for name, value in steps.items()),
         "models": len(steps),
         "models_that_fall": int((steps <= 0).sum()),
     }
+
+
+def _training_steps(trained: Table) -> list[Fact]:
+    """Steps of a training, over its seeds and kinds of prompts."""
+    unit = ["seed", "prompts"]
+    return [
+        one
+        for _, own in trained.groupby(["model", "change"])
+        for name in ("shesha", "cka", "procrustes")
+        for one in steps_of(own, "amount", name, unit)
+    ]
 
 
 def _pair_facts(theirs: Table) -> dict[str, float | str]:

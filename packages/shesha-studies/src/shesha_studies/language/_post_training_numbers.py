@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shesha.studies.checks import Check
-from shesha.studies.published import Table, derived, models, of, stand_ins
+from shesha.studies.published import Table, lines_of, models, stand_ins, text_checks
 from shesha_studies.language._drift_texts import SETS
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tuning import TASKS
@@ -34,17 +34,17 @@ FAMILIES = (
 
 def training_ratios(rows: Table) -> Table:
     """Add the ratio of the two drifts, and that of the amounts of noise that give them."""
-    own = rows[rows.change.isin(TASKS)]
+    subset = rows[rows.change.isin(TASKS)]
     noise = rows[rows.change == "noise in rows"]
     same = {
         name: [
             _dose(noise[(noise.model == line.model) & (noise.prompts == line.prompts)], name, line[name])
-            for _, line in own.iterrows()
+            for _, line in subset.iterrows()
         ]
         for name in ("shesha", "cka")
     }
     ratio = np.array(same["shesha"]) / np.array(same["cka"])
-    return own.assign(**{"times CKA": own.shesha / own.cka, "noise, times CKA": ratio})
+    return subset.assign(**{"times CKA": subset.shesha / subset.cka, "noise, times CKA": ratio})
 
 
 def _dose(noise: Table, name: str, drift: float) -> float:
@@ -58,7 +58,7 @@ def _dose(noise: Table, name: str, drift: float) -> float:
 
 def published_pairs(published: Table) -> Table:
     """Return Table 42, one line per pair, with its family."""
-    table = of(published, "Table 42").pivot(index="row", columns="number", values="published")
+    table = lines_of(published, "Table 42").pivot(index="row", columns="number", values="published")
     for name in SHOWN[:3]:
         table[name] = table[name].astype(float)
     table["weights"] = [float(re.sub("[MB]", "", size)) / (1000 if size.endswith("M") else 1) for size in table["size"]]
@@ -69,9 +69,9 @@ def published_pairs(published: Table) -> Table:
 
 
 def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[Check]:
-    yield from stand_ins(of(published, "Table 42"), lambda *_: None, OTHER)
-    yield from models(of(published, "Table 52"), {}, "we do not have these weights")
-    lines = of(published, "10.1", "3.3", "Figure 21", "Figure 22")
+    yield from stand_ins(lines_of(published, "Table 42"), lambda *_: None, OTHER)
+    yield from models(lines_of(published, "Table 52"), {}, "we do not have these weights")
+    lines = lines_of(published, "10.1", "3.3", "Figure 21", "Figure 22")
     kinds = lines[lines.row.isin(["factual", "descriptive", "conversational", "instructions"])]
     stands = {"factual": "news", "descriptive": "captions", "conversational": "forums", "instructions": "reviews"}
     real = stand_in(trained, _LEAST)
@@ -85,7 +85,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
         "mean": theirs,
         **{name: theirs[theirs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")},
     }
-    yield from derived(
+    yield from text_checks(
         lines[lines.row.isin(list(own))],
         lambda row, what: _table_mean(own[row], what),
         "the rows of Table 42 give this (mean of the column, or quotient of means)",
@@ -95,7 +95,7 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
         "families": float(theirs.family.nunique()),
         "observations": 4.0 * len(theirs),
     }
-    yield from derived(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
+    yield from text_checks(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
 
 
 def _table_mean(own: Table, what: str) -> float:

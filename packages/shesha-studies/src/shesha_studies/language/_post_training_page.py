@@ -5,14 +5,14 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import Table, against, apart
+from shesha.studies.published import Table, against, split_numbers_and_claims
 from shesha_studies.language._drifts import NAMES
 from shesha_studies.language._post_training_numbers import SHOWN, number_checks, published_pairs, training_ratios
 
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Put ratios on a common scale: the noise in the rows that gives the same drift."""
-    published, claims = apart(lines)
+    published, claims = split_numbers_and_claims(lines)
     trained, theirs = training_ratios(rows), published_pairs(published)
     steps = (
         trained.groupby(["model", "change", "amount"])[[*SHOWN, "times CKA", "noise, times CKA"]].mean().reset_index()

@@ -53,9 +53,13 @@ def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> An
 
     The layers of a network are no independent witnesses: `whole` exchanges networks, each with all its layers.
     """
-    network = table.family.str.partition(",")[0].where(table.family != "words", table.encoder)
     columns = {name: table[name].to_numpy() for name in (*METRICS, target)}
-    return partial_correlations(columns, target, groups=network.to_numpy() if whole else None, n_draws=499, seed=0)
+    return partial_correlations(columns, target, groups=networks(table) if whole else None, n_draws=499, seed=0)
+
+
+def networks(table: pd.DataFrame) -> Any:
+    """Return the network of each encoder; each encoder that counts words is one."""
+    return table.family.str.partition(",")[0].where(table.family != "words", table.encoder).to_numpy()
 
 
 def encoder_tables(

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from shesha.studies.checks import AGREES, DIFFERS
-from shesha.studies.facts import Fact, Facts, as_facts, mean_correlation, rank_correlation
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    absolute,
+    as_facts,
+    largest,
+    mean_correlation,
+    rank_correlation,
+    resampled,
+    smallest,
+)
 from shesha.studies.published import Found
-from shesha_studies.language._steering import Tables, correlations
+from shesha.support.types import Index
+from shesha_studies.language._steering import Tables, correlations, networks
 from shesha_studies.sentences import SETS
 
 if TYPE_CHECKING:
@@ -88,9 +100,6 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
     raw, partial = ([getattr(one[_AT], name) for one in found.values()] for name in ("raw", "partial"))
     split = [one["feature_split"].raw for name, one in found.items() if name != "Synthetic"]
     lengths = [one[_AT].raw for one in small.values()]
-    drops = {name: (t.max_drop.mean(), t.max_drop_chance.mean()) for name, t in tables.items()}
-    ratios = [float(t.max_drop.mean() / t.random_drop.mean()) for t in tables.values()]
-    own = {name: float(drop - chance) for name, (drop, chance) in drops.items()}
     read = [name for name, t in tables.items() if t.max_drop.mean() > AT_CHANCE]
     made = {
         "alignment": mean_correlation(raw, n),
@@ -98,10 +107,42 @@ def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]
         "lowest_alignment": rank_correlation(min(raw), n),
         "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
-        "ratio_to_random": Fact(min(ratios)),
-        "beyond_shuffled": Fact(min(own[name] for name in read)),
+        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in tables.values()),
+        "beyond_shuffled": smallest(_over_networks(tables[name], _beyond) for name in read),
     }
     return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
+
+
+def _networks(table: pd.DataFrame) -> list[Index]:
+    """Rows of each network, whose layers are not independent; of one network alone, single layers."""
+    names = networks(table)
+    found = [np.flatnonzero(names == name) for name in dict.fromkeys(names)]
+    return found if len(found) > 1 else [np.array([place]) for place in range(len(table))]
+
+
+def _over_networks(table: pd.DataFrame, statistic: Callable[[pd.DataFrame], float]) -> Fact:
+    """Return a statistic of encoders; networks are resampled with all their layers."""
+    return resampled(lambda rows: statistic(table.iloc[rows]), _networks(table))
+
+
+def _ratio(table: pd.DataFrame) -> float:
+    random = float(table.random_drop.mean())
+    return float(table.max_drop.mean()) / random if random else math.nan
+
+
+def _beyond(table: pd.DataFrame) -> float:
+    return float(table.max_drop.mean() - table.max_drop_chance.mean())
+
+
+def _rho(table: pd.DataFrame, name: str) -> float:
+    first, second = (rankdata(table[one]) for one in (name, "max_drop"))
+    return float(np.corrcoef(first, second)[0, 1]) if np.ptp(first) and np.ptp(second) else float("nan")
+
+
+def _over_sets(tables: Tables, statistic: Callable[[list[pd.DataFrame]], float]) -> Fact:
+    """Return a statistic of all sets of sentences; the same networks are drawn for each."""
+    shortest = min(tables.values(), key=len)
+    return resampled(lambda rows: statistic([tables[name].iloc[rows] for name in SETS]), _networks(shortest))
 
 
 def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,12 +153,12 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
         made |= {
             f"raw {name}": rank_correlation(own[_AT].raw, n),
             f"Fisher {name}": rank_correlation(own["fisher"].raw, n),
-            f"beyond Fisher {name}": own[_AT].raw - own["fisher"].raw,
+            f"beyond Fisher {name}": _over_networks(table, lambda one: _rho(one, _AT) - _rho(one, "fisher")),
             f"best {name}": rank_correlation(max(own[_AT].raw, own["fisher"].raw), n),
             f"partial {name}": rank_correlation(own[_AT].partial, n, 2),
-            f"split {name}": rank_correlation(own["feature_split"].raw, n),
+            f"split {name}": _over_networks(table, lambda one: _rho(one, "feature_split")),
             f"anisotropy {name}": own["anisotropy"].raw,
-            f"accuracy {name}": float(table.accuracy.corr(table.max_drop, "spearman")),
+            f"accuracy {name}": rank_correlation(float(table.accuracy.corr(table.max_drop, "spearman")), n),
             f"full {name}": int((table.max_drop >= 0.95 * table.largest_drop - 1e-6).sum()),
             f"share {name}": float((table.max_drop / table.largest_drop).mean()),
             f"ratio {name}": float(table.max_drop.mean() / table.random_drop.mean()),
@@ -133,9 +174,9 @@ def _set_facts(tables: Tables, found: Mapping[str, Any]) -> dict[str, Any]:
 
     return made | {
         "encoders": min(map(len, tables.values())),
-        "largest accuracy": max(map(abs, of("accuracy"))),
-        "range of anisotropy": max(of("anisotropy")) - min(of("anisotropy")),
-        "smallest fall": -float(np.diff(of("ratio")).max()),
+        "largest accuracy": largest(absolute(made[f"accuracy {name}"]) for name in SETS),
+        "range of anisotropy": _over_sets(tables, lambda some: float(np.ptp([_rho(t, "anisotropy") for t in some]))),
+        "smallest fall": _over_sets(tables, lambda some: -float(np.diff([_ratio(t) for t in some]).max())),
         "flips beyond": min(np.subtract(of("flips"), of("flips, shuffled"))),
         "split of real tasks": max((made[f"split {name}"] for name in SETS[1:]), key=lambda one: abs(one.value)),
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from shesha.studies.facts import Facts, as_facts
-from shesha.studies.published import Table, apart, number, of
+from typing import Any
+
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
+from shesha.studies.published import Table, lines_of, number, split_numbers_and_claims
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._structured_numbers import LEAST, SHOWN
 from shesha_studies.language._tiny_gpt import TINY
@@ -16,28 +18,51 @@ def make_facts(rows: Table, lines: Table) -> Facts:
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     own, tiny = means.loc[name], means.loc[TINY[0]]
-    parts = (_noise(own), _bits_and_adapters(own), _tables(apart(lines)[0]))
-    found = {key: value for part in parts for key, value in part.items()}
+    ours = rows[rows.model == name]
+    told = {**_noise(own), **_bits_and_adapters(own), **_tables(split_numbers_and_claims(lines)[0])}
+    found: dict[str, Any] = {**told, **_over_prompts(ours)}
     return as_facts({"model": name, **found}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
 
 
 def _noise(own: Table) -> dict[str, float]:
     """Whether all numbers rise with the noise, and which leads at little and at much noise, on one scale."""
     noise = own.loc["noise"].sort_index()
-    steps = noise[_THREE].diff().dropna()
-    fallen = noise[_THREE].shift().dropna().where(steps <= 0)
+    fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
     low, high, harmless = noise.loc[0.05], noise.loc[0.5], own.loc[("precision", 16.0)]
     units = high / harmless
     return {
-        "smallest_step": steps.min(axis=None),
         "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
         **{f"low, {name}": low[name] for name in SHOWN},
         **{f"high, {name}": high[name] for name in SHOWN},
         **{f"units, {name}": units[name] for name in SHOWN},
         **{f"harmless, {name}": harmless[name] for name in SHOWN},
-        "low_order": min(low.squared - low.shesha, low.shesha - low.cka),
-        "high_ratio": high.shesha / high.cka,
-        "high_ratio_in_units": units.shesha / units.cka,
+    }
+
+
+_UNIT = ["prompts", "seed"]
+
+
+def _over_prompts(rows: Table) -> dict[str, Fact]:
+    """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
+    of = {key: own.set_index(_UNIT) for key, own in rows.groupby(["kind", "amount"])}
+    low, high, harmless = of["noise", 0.05], of["noise", 0.5], of["precision", 16.0]
+    kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
+    ratio = high.shesha / high.cka
+    roots = [one.procrustes - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
+    few = [one.squared - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
+    return {
+        **{
+            key: smallest(one for name in _THREE for one in steps(rows[rows.kind == kind], "amount", name, _UNIT))
+            for key, kind in kinds.items()
+        },
+        "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
+        "roots_largest": smallest(map(over_draws, roots)),
+        "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
+        "high_ratio": over_draws(ratio),
+        "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
+        "four_bits_off": absolute(over_draws(of["nf4", 4.0].shesha / of["int8", 8.0].shesha - 3)),
+        "squared_largest": smallest(map(over_draws, few)),
+        "scale_more": over_draws(of["scale", 0.1].shesha - of["rank", 64.0].shesha),
     }
 
 
@@ -46,23 +71,19 @@ def _bits_and_adapters(own: Table) -> dict[str, float]:
     eight, four = own.loc[("int8", 8.0)], own.loc[("nf4", 4.0)]
     rank, scale = own.loc[("rank", 64.0)].shesha, own.loc[("scale", 0.1)].shesha
     found = {f"{bits}, {name}": one[name] for bits, one in (("int8", eight), ("nf4", four)) for name in SHOWN}
-    for kind in ("rank", "scale"):
-        found[f"smallest_step of {kind}"] = own.loc[kind].sort_index()[_THREE].diff().dropna().min(axis=None)
     return {
         **found,
         "four_bits": four.shesha / eight.shesha,
-        "four_bits_off": abs(four.shesha / eight.shesha - 3),
-        "squared_largest": min(one.squared - max(one.shesha, one.cka) for one in (eight, four)),
-        **{"rank 64": rank, "scale 01": scale, "scale_more": scale - rank},
+        **{"rank 64": rank, "scale 01": scale},
     }
 
 
 def _tables(published: Table) -> dict[str, float]:
     """What the published tables say of themselves."""
-    theirs = of(published, "Table 43")
+    theirs = lines_of(published, "Table 43")
     theirs = theirs[theirs.number.isin(_THREE)]
     wide = theirs.assign(value=theirs.published.astype(float)).pivot(index="row", columns="number", values="value")
-    adapters = of(published, "Table 45")
+    adapters = lines_of(published, "Table 45")
     of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
     of_shesha.index = of_shesha.index.astype(str)
     pairs = [number(published, table, row, "cka") for table, row in (("Table 45", "8"), ("Table 46", "0.01"))]

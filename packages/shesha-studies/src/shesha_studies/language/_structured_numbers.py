@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shesha.studies.checks import Check
-from shesha.studies.published import Table, against, derived, models, number, of, stand_ins
+from shesha.studies.published import Table, against, lines_of, models, number, stand_ins, text_checks
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}
@@ -25,12 +25,12 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
     """Yield a check for every published number and claim of 10.2."""
     for table, kind in TABLES.items():
         yield from stand_ins(
-            of(published, table),
+            lines_of(published, table),
             lambda row, what, table=table: _value(own, change_key(table, row), what),  # type: ignore[misc]
             WHY + name,
             kind,
         )
-    yield from models(of(published, "Table 53"), {}, "we do not have these weights")
+    yield from models(lines_of(published, "Table 53"), {}, "we do not have these weights")
     yield from _text(published)
     yield from against(claims, {})
 
@@ -41,21 +41,23 @@ def _value(own: Table, at: tuple[str, float], what: str) -> float | None:
 
 def _text(published: Table) -> Iterator[Check]:
     """Numbers of the text are those of the tables, in per cent."""
-    lines = of(published, "10.2", "Figure 23", "Figure 24")
+    lines = lines_of(published, "10.2", "Figure 23", "Figure 24")
     plain = lines[lines.number.isin(SHOWN)]
 
     def of_table(row: str, what: str) -> float:
         kind, _, amount = row.partition(" ")
         table = {"noise": "Table 43", "rank": "Table 45", "scale": "Table 46"}.get(kind, "Table 44")
-        keys = of(published, table).row.astype(str)
+        keys = lines_of(published, table).row.astype(str)
         wanted = next(key for key in keys if key == kind or (amount and _same(key, amount)))
         return 100 * number(published, table, wanted, what)
 
-    yield from derived(plain, of_table, "the published table itself gives another number", "per cent,", rounding=0.05)
+    yield from text_checks(
+        plain, of_table, "the published table itself gives another number", "per cent,", rounding=0.05
+    )
     at = [number(published, "Table 43", "0.50", one) for one in ("shesha", "cka")]
     bits = [number(published, "Table 44", one, "shesha") for one in ("nf4", "int8")]
     ratios = {"noise 0.5": at[0] / at[1], "nf4": bits[0] / bits[1]}
-    yield from derived(lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "from the published table")
+    yield from text_checks(lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "from the published table")
 
 
 def _same(key: str, amount: str) -> bool:

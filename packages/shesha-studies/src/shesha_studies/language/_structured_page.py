@@ -9,7 +9,7 @@ import pandas as pd
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart, of
+from shesha.studies.published import Table, lines_of, split_numbers_and_claims
 from shesha_studies.language._drifts import NAMES
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._structured_numbers import LEAST, SHOWN, TABLES, change_key, checks
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say which orders and ratios hold on the stand-ins, and what they owe to the scale of each number."""
-    published, claims = apart(lines)
+    published, claims = split_numbers_and_claims(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
     own = means.loc[name]
     tables = (
-        (f"Beside Tables 43 to 46: {name}, means of draws and sets of sentences", _join_published(own, published)),
+        (
+            f"Comparison with Tables 43 to 46: {name}, means of draws and sets of sentences",
+            _join_published(own, published),
+        ),
         ("All stand-ins", means.reset_index()),
         ("Times the drift of bfloat16 weights", _in_units(means)),
     )
@@ -47,7 +50,7 @@ def make_page(rows: Table, lines: Table) -> Page:
 def _join_published(own: Table, published: Table) -> Table:
     lines = []
     for table in TABLES:
-        for row, theirs in of(published, table).groupby("row", sort=False):
+        for row, theirs in lines_of(published, table).groupby("row", sort=False):
             at = change_key(table, str(row))
             values = {line.number: float(line.published) for line in theirs.itertuples()}
             ours = own.loc[at].to_dict() if at in own.index else {}
@@ -71,7 +74,7 @@ def _in_units(means: Table) -> Table:
 
 def _picture(rows: Table, published: Table) -> Picture:
     made, axes = figure(4, width=3.1, height=3.5)
-    _curves(axes[0], of(published, "Table 43"))
+    _curves(axes[0], lines_of(published, "Table 43"))
     real = stand_in(rows, LEAST)
     for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
         own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()

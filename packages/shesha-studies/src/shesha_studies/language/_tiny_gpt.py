@@ -146,12 +146,12 @@ def right_verdicts(model: Model, texts: list[str], labels: Labels) -> Labels:
     import torch
 
     asked = [f"{text} {VERDICT}" for text in texts]
-    found = []
+    verdicts = []
     with torch.inference_mode():
         for start in range(0, len(asked), BATCH):
             tokens = _tokens(asked[start : start + BATCH])
             last = tokens["attention_mask"].sum(1) - 1
             states = model.network(**tokens).last_hidden_state[torch.arange(len(last)), last]
             bad, good = (states @ model.head[SPECIAL.index(word)] for word in (BAD, GOOD))
-            found.append((good > bad).numpy())
-    return np.asarray(np.concatenate(found) == labels.astype(bool), dtype=np.intp)
+            verdicts.append((good > bad).numpy())
+    return np.asarray(np.concatenate(verdicts) == labels.astype(bool), dtype=np.intp)

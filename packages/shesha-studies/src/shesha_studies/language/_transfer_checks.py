@@ -15,11 +15,11 @@ from shesha.studies.published import (
     Found,
     Table,
     against,
-    check_of,
-    derived,
+    judge_line,
+    lines_of,
     number,
-    of,
     stand_ins,
+    text_checks,
 )
 from shesha_studies.language._transfer_models import FAMILIES, TEST
 from shesha_studies.language._transfer_numbers import metric_correlations, table_57
@@ -64,12 +64,12 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
     found = metric_correlations(rows).set_index(["number", "accuracy"])
     yield from _stars(published)
     for table in ("Table 55", "Table 56"):
-        lines = of(published, table)
+        lines = lines_of(published, table)
         lines = lines[~lines.number.str.contains("stars|type")]
         yield from stand_ins(lines, lambda row, at: _rho(found, row, at), HERE, "rank correlation,")
-    for _, one in of(published, "Table 56").query("number == 'type'").iterrows():
+    for _, one in lines_of(published, "Table 56").query("number == 'type'").iterrows():
         ours = _kind(str(one.row))
-        yield check_of(one, Found(ours, why="our score of that name uses other information"))
+        yield judge_line(one, Found(ours, why="our score of that name uses other information"))
     yield from _table_57(rows, published)
     yield from _check_tables(published)
     yield from against(claims, {})
@@ -77,7 +77,7 @@ def checks(rows: Table, published: Table, claims: Table) -> Iterator[Check]:
 
 def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     """Compare accuracies on SST-2 of the encoders that we have; the other numbers need other weights, IMDB or Yelp."""
-    lines = of(published, "Table 57")
+    lines = lines_of(published, "Table 57")
     reached = lines.row.isin(list(AT_HAND)) & (lines.number == "accuracy 1")
     yield from stand_ins(
         lines[~reached], lambda *_: None, "we do not have weights of most of these encoders, IMDB or Yelp"
@@ -86,11 +86,11 @@ def _table_57(rows: Table, published: Table) -> Iterator[Check]:
     for _, line in lines[reached].iterrows():
         ours = float(accuracy.get(AT_HAND[str(line.row)], np.nan))
         if np.isnan(ours):
-            yield check_of(line, Found(None))
+            yield judge_line(line, Found(None))
             continue
         error = float(np.sqrt(ours * (1 - ours) * (1 / TEST + 1 / TEST_ROWS)))
         why = f"512 training sentences and {TEST} test sentences here"
-        yield replace(check_of(line, Found(ours, error, why)), basis=RECIPE)
+        yield replace(judge_line(line, Found(ours, error, why)), basis=RECIPE)
 
 
 def _key(row: str) -> str:
@@ -113,7 +113,7 @@ def _stars(published: Table) -> Iterator[Check]:
     from scipy.stats import t
 
     for table in ("Table 55", "Table 56"):
-        lines = of(published, table)
+        lines = lines_of(published, table)
         for _, line in lines[lines.number.str.contains("stars")].iterrows():
             at = "correlation" if line.number == "stars" else line.number.split()[0]
             rho = number(published, table, str(line.row), at)
@@ -121,17 +121,17 @@ def _stars(published: Table) -> Iterator[Check]:
             ours = float(sum(p < level for level in (0.05, 0.01, 0.001)))
             why = f"rho = {rho} with n = 30 has p = {p:.4f}: rounding of rho"
             asked = {**line, "what": f"{line.row}: {line.number}, as of {MODELS} independent models"}
-            yield check_of(asked, Found(ours, why=why, decimals=0))
+            yield judge_line(asked, Found(ours, why=why, decimals=0))
 
 
 def _check_tables(published: Table) -> Iterator[Check]:
     """Numbers that the published tables themselves give."""
     table = table_57(published)
-    lines = of(published, "11.3", "11.6", "11.7")
+    lines = lines_of(published, "11.3", "11.6", "11.7")
     over_k = lines[lines.number.isin(["lowest over k", "highest over k"])]
-    yield from derived(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme")
+    yield from text_checks(over_k, lambda row, which: _extreme(published, row, which), "Table 55 has another extreme")
     again = lines[lines.number.isin(["64", "correlation"])]
-    yield from derived(
+    yield from text_checks(
         again,
         lambda row, at: number(published, "Table 55" if at == "64" else "Table 56", row, at),
         "the table has another value",
@@ -140,22 +140,24 @@ def _check_tables(published: Table) -> Iterator[Check]:
 
     rho = number(published, "Table 56", "Split-Half (dims)", "correlation")
     p = float(2 * t.sf(abs(rho) * np.sqrt(28 / (1 - rho**2)), 28))
-    yield from derived(lines[lines.number == "p"], lambda *_: p, "the correlation has two digits: 0.034 gives p = 0.86")
-    named = of(published, "11.4")
+    yield from text_checks(
+        lines[lines.number == "p"], lambda *_: p, "the correlation has two digits: 0.034 gives p = 0.86"
+    )
+    named = lines_of(published, "11.4")
     plain = named[named.row.isin(table.index)]
-    yield from derived(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value")
+    yield from text_checks(plain, lambda row, what: float(table.loc[row, what]), "Table 57 has another value")
     ends = {
         name: 100
         * (table.sort_values("alignment")[name].tail(5).mean() - table.sort_values("alignment")[name].head(5).mean())
         for name in ("accuracy 1", "accuracy 2")
     }
-    yield from derived(
+    yield from text_checks(
         named[~named.row.isin(table.index)],
         lambda _, what: float(ends[what]),
         "the five highest and lowest rows of Table 57 give this; Exp1 of the table has no k",
     )
     yield from _table_58(published)
-    tested = of(published, "Table 55")
+    tested = lines_of(published, "Table 55")
     tested = tested[tested.number.str.isdigit()]
     counts: dict[str, float] = {
         **table.capacity.value_counts().astype(float).to_dict(),
@@ -163,8 +165,8 @@ def _check_tables(published: Table) -> Iterator[Check]:
         "observations, experiment 1": float(len(table) * tested.number.nunique()),
         "observations, experiment 2": float(len(table)),
     }
-    own = of(published, "11.1")
-    yield from derived(own[own.number.isin(list(counts))], lambda _, what: counts[what], "counted in Table 57")
+    own = lines_of(published, "11.1")
+    yield from text_checks(own[own.number.isin(list(counts))], lambda _, what: counts[what], "counted in Table 57")
     used = {
         "source samples": 300.0,
         "target training rows": 512.0,
@@ -179,14 +181,14 @@ def _check_tables(published: Table) -> Iterator[Check]:
 
 
 def _extreme(published: Table, row: str, which: str) -> float:
-    lines = of(published, "Table 55")
+    lines = lines_of(published, "Table 55")
     values = lines[(lines.row == row) & ~lines.number.str.contains("stars")].published.astype(float)
     return float(values.min() if which.startswith("lowest") else values.max())
 
 
 def _table_58(published: Table) -> Iterator[Check]:
-    lines = of(published, "Table 58", "11.5", "11.7")
-    yield from derived(
+    lines = lines_of(published, "Table 58", "11.5", "11.7")
+    yield from text_checks(
         lines[(lines.number == "gap")],
         lambda row, _: (
             number(published, "Table 58", row, "label-informed") - number(published, "Table 58", row, "unsupervised")
@@ -194,11 +196,11 @@ def _table_58(published: Table) -> Iterator[Check]:
         "the difference of the two columns",
     )
     gaps = (
-        of(published, "Table 58")
+        lines_of(published, "Table 58")
         .query("number == 'gap' and row.str.startswith('Transfer')", engine="python")
         .published.astype(float)
     )
-    yield from derived(
+    yield from text_checks(
         lines[lines.row == "gap"],
         lambda _, which: float(gaps.min() if which == "lowest" else gaps.max()),
         "from Table 58",
@@ -210,7 +212,7 @@ def _table_58(published: Table) -> Iterator[Check]:
         ("Transfer (Yelp)", "label-informed"): number(published, "Table 56", "LogME", "correlation"),
     }
     rest = lines[lines.number.isin(["unsupervised", "label-informed"])]
-    yield from derived(
+    yield from text_checks(
         rest[rest.row.str.startswith("Transfer")], lambda row, what: told[(row, what)], "the tables have another value"
     )
     yield from stand_ins(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
-from shesha.studies.published import Table, apart, number
+from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation
+from shesha.studies.published import Table, number, split_numbers_and_claims
 from shesha_studies.causal_rows import CAUSAL
 from shesha_studies.language._transfer_checks import KEYS, MODELS
 from shesha_studies.language._transfer_numbers import LABELS, metric_correlations, table_57, table_57_correlations
@@ -18,7 +18,7 @@ def make_facts(rows: Table, published: Table) -> Facts:
     """Correlations with accuracy over representations and over families, ours and the paper's."""
     found = metric_correlations(rows).set_index(["number", "accuracy"])
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in ("alignment", "split", "h_score")}
-    theirs = table_57_correlations(apart(published)[0])
+    theirs = table_57_correlations(split_numbers_and_claims(published)[0])
     n = rows.groupby(["family", "part"]).ngroups
     made = {"representations": Fact(float(n)), "families": Fact(float(rows.family.nunique()))}
     made |= {name: rank_correlation(float(one.rho), n) for name, one in at.items()}
@@ -29,19 +29,37 @@ def make_facts(rows: Table, published: Table) -> Facts:
         made[f"published_{name[-1]}_families"] = rank_correlation(float(one.rho_families), one.families)
     for name, unit in (("behind_bhattacharyya", ["family", "part"]), ("behind_bhattacharyya_families", ["family"])):
         made[name] = _difference(rows, "alignment", "bhattacharyya", unit)
+    made |= _over_representations(rows, found, n)
     return made | as_facts({**_tables(published), **_scores(found)}) | as_facts(_causal(rows), "causal ")
+
+
+def _over_representations(rows: Table, found: Table, n: int) -> dict[str, Fact]:
+    """What scores add to others, and what features alone leave of them; representations are the units."""
+    best = str(found.xs("accuracy 512", level="accuracy").rho.idxmax())
+    leaders = ("alignment", "h_score", "logme")
+    unit = ["family", "part"]
+    lda: Any = found.loc[("lda", "accuracy 512")]
+    return {
+        "h_score_behind": _difference(rows, best, "h_score", unit),
+        "gap": largest(_difference(rows, name, "split", unit) for name in leaders),
+        "lda, rho": rank_correlation(float(lda.rho), n),
+        "lda, at_equal_width": rank_correlation(float(lda.at_equal_width), n, 1),
+    }
+
+
+_SAMPLED = [("lda", "rho"), ("lda", "at_equal_width")]
+"""Numbers that have intervals."""
 
 
 def _scores(found: Table) -> dict[str, Any]:
     """Which score is strongest here, and what scores owe to the number of features."""
     at: Any = {name: found.loc[(name, "accuracy 512")] for name in KEYS.values()}
-    made = {f"{name}, {of}": float(one[of]) for name, one in at.items() for of in ("rho", "width", "at_equal_width")}
+    told = [(name, of) for name in at for of in ("rho", "width", "at_equal_width") if (name, of) not in _SAMPLED]
+    made = {f"{name}, {of}": float(at[name][of]) for name, of in told}
     best = max(at, key=lambda name: at[name].rho)
     return made | {
         "best": LABELS[best],
         "best_rho": float(at[best].rho),
-        "h_score_behind": float(at[best].rho - at["h_score"].rho),
-        "gap": float(max(at[name].rho for name in ("alignment", "h_score", "logme")) - at["split"].rho),
         "alignment_p": float(at["alignment"].p),
         "alignment_families_p": float(at["alignment"].p_families),
         "split_families_p": float(at["split"].p_families),
@@ -50,7 +68,7 @@ def _scores(found: Table) -> dict[str, Any]:
 
 def _tables(published: Table) -> dict[str, Any]:
     """What the published tables themselves say: over families, at equal size, and compared with the text."""
-    lines = apart(published)[0]
+    lines = split_numbers_and_claims(published)[0]
     theirs, table = table_57_correlations(lines), table_57(lines)
     made: dict[str, Any] = {}
     ends = {"Exp1": ("Table 55", "Label-RDM Align.", "512"), "Exp2": ("Table 56", "Label-RDM Alignment", "correlation")}
@@ -62,7 +80,7 @@ def _tables(published: Table) -> dict[str, Any]:
     jina = table.loc["jina-embeddings-v2-base-en"]
     return made | {
         "families_p": max(made["Exp1 p_families"], made["Exp2 p_families"]),
-        "at_equal_size": min(made["Exp1 at_equal_width"], made["Exp2 at_equal_width"]),
+        "at_equal_size": rank_correlation(min(made["Exp1 at_equal_width"], made["Exp2 at_equal_width"]), MODELS, 1),
         "unsupervised_64": number(lines, "Table 58", "Transfer (SST-2, k = 64)", "unsupervised"),
         "labelled_64": number(lines, "Table 55", "Label-RDM Align.", "64"),
         "jina": float(jina.alignment),

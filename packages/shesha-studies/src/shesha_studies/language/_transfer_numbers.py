@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.studies.published import Table, of
+from shesha.studies.published import Table, lines_of
 from shesha.support.types import Vector
 
 LABELS = {
@@ -38,7 +38,7 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
     known = np.unique(names)
     first, second = (np.array([one[names == name].mean() for name in known]) for one in (a, b))
     without = [float(spearmanr(a[names != name], b[names != name]).statistic) for name in known]
-    found = {
+    values = {
         "rho": float(spearmanr(a, b).statistic),
         "p": permutation_p(a, b),
         "rho_families": float(spearmanr(first, second).statistic),
@@ -48,9 +48,9 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
         "highest": max(without),
     }
     if width is not None:
-        found["width"] = float(spearmanr(a, width).statistic)
-        found["at_equal_width"] = partial(a, b, width)
-    return found
+        values["width"] = float(spearmanr(a, width).statistic)
+        values["at_equal_width"] = partial(a, b, width)
+    return values
 
 
 def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
@@ -95,7 +95,7 @@ def metric_correlations(rows: Table) -> Table:
 
 def table_57(published: Table) -> Table:
     """Return the published Table 57, one line per model, with the model's family by its name."""
-    table = of(published, "Table 57").pivot(index="row", columns="number", values="published")
+    table = lines_of(published, "Table 57").pivot(index="row", columns="number", values="published")
     for name in ("alignment", "accuracy 1", "accuracy 2"):
         table[name] = table[name].astype(float)
     return table.assign(family=[model_family(str(name)) for name in table.index])
@@ -113,7 +113,7 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
 
     table = table_57(published)
     size = table.capacity.map({"Small": 0.0, "Base": 1.0, "Large": 2.0})
-    found = {}
+    correlations = {}
     for name in ("accuracy 1", "accuracy 2"):
         values = related(table.alignment.to_numpy(), table[name].to_numpy(), table.family.tolist(), size.to_numpy())
         own = [
@@ -122,5 +122,5 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
             if len(one) > 2
         ]
         values["mean_within_families"] = float(np.mean(own))
-        found[f"alignment, {name}"] = pd.Series(values)
-    return found
+        correlations[f"alignment, {name}"] = pd.Series(values)
+    return correlations

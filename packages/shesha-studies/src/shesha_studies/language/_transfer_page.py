@@ -7,7 +7,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, apart
+from shesha.studies.published import Table, split_numbers_and_claims
 from shesha_studies.causal_rows import CAUSAL, SINK
 from shesha_studies.language._transfer_checks import checks
 from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_correlations, table_57_correlations
@@ -15,12 +15,12 @@ from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_co
 
 def make_page(rows: Table, lines: Table) -> Page:
     """Say what survives families and widths."""
-    published, claims = apart(lines)
-    found, theirs = metric_correlations(rows), table_57_correlations(published)
-    all_of = found[found.accuracy == "accuracy 512"].set_index("number")
+    published, claims = split_numbers_and_claims(lines)
+    correlations, theirs = metric_correlations(rows), table_57_correlations(published)
+    all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")
     tables = (
         ("Scores of the source against accuracy with 512 examples", all_of.reset_index().drop(columns="accuracy")),
-        ("Rank correlations by number of examples", _shots_table(found)),
+        ("Rank correlations by number of examples", _shots_table(correlations)),
         ("The published Table 57 again: alignment against accuracy", _published_table(theirs)),
         (
             "Models",
@@ -41,7 +41,7 @@ def make_page(rows: Table, lines: Table) -> Page:
         "We do not have experiment 2 (IMDB to Yelp). Phrases to whole sentences with 512 training rows "
         "replace it. The source is the same for both experiments, as in the paper.",
     )
-    return Page("", tables, (_picture(rows, found),), notes, tuple(checks(rows, published, claims)))
+    return Page("", tables, (_picture(rows, correlations),), notes, tuple(checks(rows, published, claims)))
 
 
 def _shots_table(found: Table) -> Table:
@@ -56,7 +56,7 @@ def _published_table(theirs: dict[str, Table]) -> Table:
     return pd.DataFrame(theirs).T.reset_index(names="what")
 
 
-def _picture(rows: Table, found: Table) -> Picture:
+def _picture(rows: Table, correlations: Table) -> Picture:
     made, axes = figure(3, width=3.9, height=3.7)
     for ax, name in zip(axes[:2], ("alignment", "split"), strict=True):
         for place, (family, own) in enumerate(rows.groupby("family", sort=False)):
@@ -69,10 +69,10 @@ def _picture(rows: Table, found: Table) -> Picture:
                 label=str(family),
                 markersize=5,
             )
-        rho = found[(found.number == name) & (found.accuracy == "accuracy 512")].rho.iloc[0]
+        rho = correlations[(correlations.number == name) & (correlations.accuracy == "accuracy 512")].rho.iloc[0]
         ax.set(xlabel=LABELS[name], ylabel="accuracy, k = 512, %", title=f"rank correlation {rho:.2f}")
     axes[0].legend(frameon=False, fontsize="x-small")
-    last = found[found.accuracy == "accuracy 512"].set_index("number").reindex(NUMBERS)
+    last = correlations[correlations.accuracy == "accuracy 512"].set_index("number").reindex(NUMBERS)
     places = np.arange(len(NUMBERS))
     axes[2].hlines(places, last.lowest, last.highest, color="0.7", linewidth=3, label="one family left out")
     axes[2].plot(last.rho, places, "o", color=PALETTE[0], label="all models")

@@ -21,7 +21,7 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
     """Return copies of a model after 4, 8, 16 and 32 steps of training it, with a linear head, on a task."""
     import torch
 
-    model, found = load(name), {}
+    model, values = load(name), {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = copy.deepcopy(model.network).eval()
@@ -34,8 +34,8 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
             optimiser.step()
             optimiser.zero_grad()
             if step in KEPT:
-                found[step] = Model(copy.deepcopy(network), model.reader, model.final)
-    return found
+                values[step] = Model(copy.deepcopy(network), model.reader, model.final)
+    return values
 
 
 def _means(network: Any, reader: Any, texts: list[str]) -> Any:

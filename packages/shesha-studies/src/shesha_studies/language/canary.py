@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
@@ -121,4 +121,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @canary.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows, apart(published)[0])
+    return make_facts(rows, split_numbers_and_claims(published)[0])

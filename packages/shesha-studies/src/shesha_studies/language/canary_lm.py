@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts
-from shesha.studies.published import apart
+from shesha.studies.published import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
@@ -56,7 +56,7 @@ def _grid(model: str, seeds: range, adapters: range) -> list[dict[str, object]]:
     own_numbers=("points of", "times as many", "times the drift", "earlier than CKA, also"),
 )
 def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, float]:
-    """Does drift of a causal model predict what its task loses, and which number keeps quiet where nothing is lost?
+    """Does drift of a causal model predict what its task loses, and which score gives no alarm where nothing is lost?
 
     Published: 15 causal models of 0.1 to 7 billion weights, 800 SST-2 sentences. Stand-ins:
     SmolLM2-135M-Instruct (whose base is one of the 15) from a file of four bits, and a GPT-2 of three blocks trained
@@ -65,15 +65,15 @@ def canary_lm(model: str, kind: str, amount: float, seed: int) -> dict[str, floa
     of the small models' own verdicts.
     """
     before, after = (_seen(model, *change) for change in (("none", 0.0, 0), (kind, amount, seed)))
-    found = drifts(before["rows"], after["rows"])
+    measured_drifts = drifts(before["rows"], after["rows"])
     for task, name in (("probe", "drop"), ("verdicts", "drop_verdicts"), ("words", "drop_words")):
         if task not in before:
             continue
         then, now = before[task].astype(bool), after[task].astype(bool)
-        found[name] = 100 * float(then.mean() - now.mean())
-        found[f"p_{name}"] = fewer_right(then, now)
-    found["score"] = 100 * float(after["probe"].mean())
-    return found
+        measured_drifts[name] = 100 * float(then.mean() - now.mean())
+        measured_drifts[f"p_{name}"] = fewer_right(then, now)
+    measured_drifts["score"] = 100 * float(after["probe"].mean())
+    return measured_drifts
 
 
 @lru_cache(maxsize=2)
@@ -102,4 +102,4 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 @canary_lm.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Gather what the claims are judged by."""
-    return make_facts(rows, apart(published)[0])
+    return make_facts(rows, split_numbers_and_claims(published)[0])

@@ -52,16 +52,16 @@ def new_sentences(encoder: str, way: str, seed: int) -> dict[str, float]:
     groups = {WAYS[2]: s["template"], WAYS[3]: s["adjective"]}.get(way)
     kept = None if groups is None else groups[rows]
     X = encoder_rows("Synthetic", encoder)[rows]
-    found = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
+    score = steerability(X, s["label"][rows], groups=kept, n_splits=5, n_draws=19, seed=seed)
     return {
         "rows": len(rows),
         "different": len(np.unique(rows)),
-        "accuracy": float(found.accuracy.value),
-        "accuracy_chance": float(found.accuracy.chance),
-        "max_drop": float(found.max_drop.value),
-        "max_drop_chance": float(found.max_drop.chance),
-        "p": float(found.max_drop.p_value),
-        "random": float(found.random_drop),
+        "accuracy": float(score.accuracy.value),
+        "accuracy_chance": float(score.accuracy.chance),
+        "max_drop": float(score.max_drop.value),
+        "max_drop_chance": float(score.max_drop.chance),
+        "p": float(score.max_drop.p_value),
+        "random": float(score.random_drop),
     }
 
 

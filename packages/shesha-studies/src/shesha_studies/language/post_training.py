@@ -96,7 +96,7 @@ def _cells(model: str, change: str, amounts: tuple[float, ...], seed: int = 0) -
     ),
 )
 def post_training(model: str, change: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
-    """Does Shesha see twice the change that CKA sees when a model is trained further, or is that the scale of the two?
+    """Does Shesha measure twice the change that CKA does when a model is trained further, or is its scale different?
 
     Published: 23 pairs of a model and its version for instructions, four sets of 50 prompts. Stand-ins:
     SmolLM2-135M-Instruct (one of the 46, from a file of four bits; its base is not available), MiniLM and the GPT-2

@@ -62,15 +62,15 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
     # Shuffled labels, for one split of the rows: their mean over encoders is what is told.
     n_draws = 19 if seed == SEEDS[0] else 0
     first, second = halves(y, seed=seed)
-    told = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
+    predictor_scores = predictors(X[first], y[first], n_draws=n_draws, seed=seed)
     raw = steerability(X[second], y[second], n_splits=1, n_draws=n_draws, seed=seed)
     small = steerability(
         X[second], y[second], alphas=SMALL, units="norm", n_splits=1, n_draws=0, n_directions=1, seed=seed
     )
-    chances = {one.name: one.chance for one in told.scores} if n_draws else {}
+    chances = {one.name: one.chance for one in predictor_scores.scores} if n_draws else {}
     nothing = float("nan")
     return {
-        **{name: float(value) for name, value in told.values().items() if name in PREDICTORS},
+        **{name: float(value) for name, value in predictor_scores.values().items() if name in PREDICTORS},
         "max_drop": float(raw.max_drop.value),
         "accuracy": float(raw.accuracy.value),
         "random_drop": float(raw.random_drop),
@@ -88,10 +88,10 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
-    tables, own = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
+    tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])
     found, small, of_own, small_own = (
         {name: correlations(table, target) for name, table in some.items()}
-        for some in (tables, own)
+        for some in (tables, causal)
         for target in ("max_drop", "small_drop")
     )
     whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
@@ -101,17 +101,17 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             "steering", draw_encoders(tables), "Supervised alignment, and the accuracy of the probe, against max drop"
         )
     ]
-    if own:
+    if causal:
         shows = (
             f"Layers of {CAUSAL}: length of a row against max drop at the published strengths; alignment against max "
             "drop at a tenth of a row's length"
         )
-        pictures.append(Picture("steering_causal", draw_causal(own), shows))
+        pictures.append(Picture("steering_causal", draw_causal(causal), shows))
     return Page(
         "",
-        (*encoder_tables(tables, found, small, whole), *causal_tables(own, of_own, small_own)),
+        (*encoder_tables(tables, found, small, whole), *causal_tables(causal, of_own, small_own)),
         tuple(pictures),
-        (*_NOTES, *((SINK, _ONE_NETWORK) if own else ())),
+        (*_NOTES, *((SINK, _ONE_NETWORK) if causal else ())),
         checks,
     )
 

@@ -69,7 +69,7 @@ def _grid(model: str, seeds: range, changes: list[tuple[str, float]]) -> list[di
     own_numbers=("per cent,", "times CKA", "times int8", "in the table itself", "is the row of rank"),
 )
 def structured_perturbation(model: str, kind: str, amount: float, seed: int, prompts: str) -> dict[str, float]:
-    """How far do noise, fewer bits and random adapters move what a causal model says, and by which number first?
+    """How far do noise, fewer bits and random adapters move a causal model, and which score detects it first?
 
     Published: means over 16 causal models of 0.1 to 7 billion weights and four sets of 50 prompts. Stand-ins:
     a GPT-2 of three blocks trained here on reviews, the same untrained, all-MiniLM-L6-v2, and SmolLM2-135M-Instruct

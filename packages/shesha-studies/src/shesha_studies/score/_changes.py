@@ -75,12 +75,12 @@ def printed_example() -> dict[str, float]:
 
 def _agreements(X: Matrix) -> list[float]:
     pairs = [pair for pair in combinations(range(4), 2) if 0 in pair]
-    found = []
+    agreements = []
     for pair in pairs:
         halves = X[:, pair], X[:, [column for column in range(4) if column not in pair]]
         if any(np.linalg.norm(half, axis=1).min() == 0 for half in halves):
-            found.append(float("nan"))
+            agreements.append(float("nan"))
             continue
         one, two = (pdist(half, "cosine").round(9) for half in halves)
-        found.append(float(spearmanr(one, two).statistic))
-    return found
+        agreements.append(float(spearmanr(one, two).statistic))
+    return agreements

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts, as_facts, over_draws
-from shesha_studies.score._changes import NOISES
+from shesha.studies.facts import Fact, Facts, as_facts, largest, over_draws, steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +44,6 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
 def _largest(rows: pd.DataFrame) -> dict[str, Any]:
     moved = (rows.after - rows.before).abs()
     turned = (rows.after - rows.before)[rows.change == "rotation"].groupby(rows.data).mean()
-    falls = rows[rows.change.str.startswith("noise")].groupby(["data", "change"]).after.mean().unstack()
-    steps = falls[[f"noise {level:g}" for level in NOISES]].diff(axis=1).iloc[:, 1:]
     return {
         "rotated_worst": turned.iloc[int(np.argmax(np.abs(turned.to_numpy())))],
         "rotated_most": turned.abs().max(),
@@ -54,11 +51,18 @@ def _largest(rows: pd.DataFrame) -> dict[str, Any]:
         "scaled": moved[rows.change == "scaling"].max(),
         "shifted": moved[rows.change == "shift by a vector"].max(),
         "shifted_by_number": moved[rows.change == "shift by a number"].max(),
-        "step_up": steps.to_numpy().max(),
+        "step_up": largest(_noise_steps(rows)),
     }
 
 
-def _table(rows: pd.DataFrame) -> dict[str, float]:
+def _noise_steps(rows: pd.DataFrame) -> list[Fact]:
+    """Steps of the score from one level of noise to the next, for each kind of data."""
+    noisy = rows[rows.change.str.startswith("noise")]
+    noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
+    return [one for _, own in noisy.groupby("data") for one in steps(own, "level", "after")]
+
+
+def _table(rows: pd.DataFrame) -> dict[str, Any]:
     """How far each change moves each score; the split on average over draws, as other partitions change it too."""
     found = {}
     for column, change in COLUMNS.items():
@@ -69,11 +73,15 @@ def _table(rows: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, float]:
+def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, Any]:
     redundant = rows[(rows.data == "redundant axes") & (rows.change == "principal components")]
     before, after = redundant.before.mean(), redundant.after.mean()
-    found = {"compressed_before": before, "compressed_after": after, "compressed_cka": redundant.cka.mean()}
-    found["fall"] = before - after
+    found: dict[str, Any] = {
+        "compressed_before": before,
+        "compressed_after": after,
+        "compressed_cka": redundant.cka.mean(),
+    }
+    found["fall"] = over_draws(redundant.before - redundant.after)
     if len(printed):
         one = printed.iloc[0]
         found |= {"printed_lowest": one.lowest, "printed_splits": one.splits_before, "scored": one.splits_after}

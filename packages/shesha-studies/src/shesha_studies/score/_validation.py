@@ -27,16 +27,16 @@ def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.D
     differences = models.seed_difference
     ten, hundred = (noise[noise.representation.str.contains(f"{n} classes")] for n in (10, 100))
     labelled = models[models.variance_expected > 0.01]
-    found = {
+    values = {
         "seeds/mean": Found(float(differences.mean()), float(differences.std()), _OTHER_MODELS),
         "seeds/largest": Found(float(differences.max()), float(differences.std()), _OTHER_MODELS),
         "rows/CIFAR-10": Found(float(n_unbalanced(10))),
         "rows/CIFAR-100": Found(float(n_unbalanced(100))),
     }
-    found |= {f"random/CIFAR-10/{name}": draws(labelled[f"{name}_random"], _CLOUD) for name in ("variance", "zscore")}
-    found |= {f"random/CIFAR-100/{name}": draws(hundred[f"{name}_noise"], _CLOUD) for name in ("variance", "zscore")}
-    found |= {f"baseline/{name}": draws(ten[f"{name}_noise"]) for name in ("feature_split", "variance", "zscore")}
-    return {**found, **_overall(found), **dict(_arithmetic(printed_numbers(published)))}
+    values |= {f"random/CIFAR-10/{name}": draws(labelled[f"{name}_random"], _CLOUD) for name in ("variance", "zscore")}
+    values |= {f"random/CIFAR-100/{name}": draws(hundred[f"{name}_noise"], _CLOUD) for name in ("variance", "zscore")}
+    values |= {f"baseline/{name}": draws(ten[f"{name}_noise"]) for name in ("feature_split", "variance", "zscore")}
+    return {**values, **_overall(values), **dict(_arithmetic(printed_numbers(published)))}
 
 
 def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
@@ -73,11 +73,11 @@ def columns_of_table_3(told: dict[str, float]) -> dict[str, np.ndarray]:
     }
 
 
-def _arithmetic(told: dict[str, float]) -> Iterator[tuple[str, Found]]:
+def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
     """Lines that follow from other published lines."""
     from scipy.stats import spearmanr
 
-    table = columns_of_table_3(told)
+    table = columns_of_table_3(printed)
     for column, values in table.items():
         yield f"table 3/mean/{column}", Found(float(values.mean()), 0.0002)
         yield f"table 3/sd/{column}", Found(float(values.std(ddof=1)), 0.0002, "Divided by n it is slightly less.")
@@ -86,7 +86,7 @@ def _arithmetic(told: dict[str, float]) -> Iterator[tuple[str, Found]]:
     yield "table 3/rho", Found(float(rho.statistic))
     for name in ("variance", "zscore"):
         for data in ("CIFAR-10", "CIFAR-100", "Overall"):
-            true, random = told[f"model/6/{data}/{name}/true"], told[f"random/{data}/{name}"]
+            true, random = printed[f"model/6/{data}/{name}/true"], printed[f"random/{data}/{name}"]
             # Columns are rounded to three digits, and what follows from them no better.
             yield f"table 6/difference/{data}/{name}", Found(true - random, 0.0006)
             percent = 100 * (1 - random / true)
@@ -94,12 +94,12 @@ def _arithmetic(told: dict[str, float]) -> Iterator[tuple[str, Found]]:
                 f"table 6/drop/{data}/{name}",
                 Found(percent, 100 * 0.0008 / true, "Rounding of the columns does not explain the difference."),
             )
-    for key, value in told.items():
+    for key, value in printed.items():
         if key.startswith("table 9/percent/"):
             of = key.removeprefix("table 9/percent/")
-            share = 100 * told[f"model/9/{of}/difference"] / told[f"model/9/{of}/score"]
+            share = 100 * printed[f"model/9/{of}/difference"] / printed[f"model/9/{of}/score"]
             yield key, Found(share, 0.005, f"From the table's own columns, not {value}.")
     for name in ("feature_split", "variance", "zscore"):
-        lowest, base = told[f"model/10/{name}"], told[f"baseline/{name}"]
+        lowest, base = printed[f"model/10/{name}"], printed[f"baseline/{name}"]
         yield f"table 10/ratio/{name}", Found(lowest / base, lowest / base * 0.00005 / base)
-    yield "table 10/highest", Found(0.792 / told["baseline/feature_split"], 2.0)
+    yield "table 10/highest", Found(0.792 / printed["baseline/feature_split"], 2.0)

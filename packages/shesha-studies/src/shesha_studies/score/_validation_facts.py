@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlation, rate, resampled
 from shesha_studies.score._validation import columns_of_table_3, printed_numbers
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFram
         _drifts(models, told),
     )
     found = {name: value for part in parts for name, value in part.items()}
+    moved = told["model/7/CIFAR-10/zscore/mean"] - told["model/6/CIFAR-10/zscore/true"]
+    found["printed_zscore_change"] = moved
     return as_facts({**found, **_baseline(models, noise), **_table_3(told), **_table_6(told)})
 
 
-def _repeatability(models: pd.DataFrame) -> Mapping[str, float]:
+def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
     """Tests 3, 4 and 9."""
     differences, n = models.seed_difference, len(models)
     return {
@@ -41,7 +43,7 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, float]:
         "not_valid": (models.valid != 1).sum(),
         "moved_by_scale": models.moved_by_scale.max(),
         "below_1_percent": (differences < 0.01).sum(),
-        "share_below_1_percent": (differences < 0.01).mean(),
+        "share_below_1_percent": rate(int((differences < 0.01).sum()), n),
         "below_5_percent": (differences < 0.05).sum(),
         "beyond_5_percent": (differences >= 0.05).sum(),
         "largest_of_seeds": differences.max(),
@@ -49,57 +51,69 @@ def _repeatability(models: pd.DataFrame) -> Mapping[str, float]:
     }
 
 
-def _component_scores(models: pd.DataFrame) -> Mapping[str, float]:
+def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
     """Test 5: on 64 principal components."""
     cut = models[models.d > models.n_components]
     scores, full = cut.feature_split_pca, cut.feature_split_400.mean()
     rises = {name: int((cut[f"{name}_pca"] > cut[f"{name}_400"]).sum()) for name in ("variance", "zscore")}
     return {
         "reduced": len(cut),
-        "components": scores.mean(),
+        "components": over_draws(scores),
         "components_lowest": scores.min(),
         "components_highest": scores.max(),
         "components_correlate": cut.components_correlate.max(),
         "other_rows": cut.feature_split_pca_fresh.mean(),
         "rotated": cut.feature_split_pca_turned.mean(),
         "all_features": full,
-        "share_left_rotated": cut.feature_split_pca_turned.mean() / full,
+        "share_left_rotated": _ratio_of_means(cut.feature_split_pca_turned, cut.feature_split_400),
         **{f"{name}_rises": n for name, n in rises.items()},
         **{f"{name}_falls": len(cut) - n for name, n in rises.items()},
         "not_monotonic": len(cut) - (scores < cut.feature_split_400).sum() + sum(rises.values()),
     }
 
 
-def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, float]:
+def _ratio_of_means(over: pd.Series[float], under: pd.Series[float]) -> Fact:
+    """Ratio of two means; representations are resampled."""
+    a, b = over.to_numpy(dtype=float), under.to_numpy(dtype=float)
+    return resampled(lambda rows: float(a[rows].mean() / b[rows].mean()), [np.array([one]) for one in range(len(a))])
+
+
+def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
+    one = _ratio_of_means(after, before)
+    return Fact(1 - one.value, 1 - one.high, 1 - one.low)
+
+
+def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     """Test 6: labels at random."""
     ten = models[models.variance_expected > 0.01]
     hundred = noise[noise.representation.str.contains("100 classes")]
     return {
-        "lost_of_variance": 1 - ten.variance_random.mean() / ten.variance_true.mean(),
+        "lost_of_variance": _share_lost(ten.variance_random, ten.variance_true),
         "expected_of_hundred": 99 / 499,
         "expected_of_ten": 9 / 499,
-        "away_from_expected": abs(hundred.variance_noise.mean() - 99 / 499),
+        "away_from_expected": absolute(over_draws(hundred.variance_noise - 99 / 499)),
     }
 
 
-def _uneven(models: pd.DataFrame) -> Mapping[str, float]:
+def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
     """Test 7: a hundred rows of one class, five of each other."""
     ten = models[models.variance_expected > 0.01]
     found = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
-    change = (ten.zscore_imbalanced - ten.zscore_true).abs().max()
+    change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
     return {**found, "not_finite": (~np.isfinite(ten.zscore_imbalanced)).sum(), "zscore_change": change}
 
 
-def _drifts(models: pd.DataFrame, told: Mapping[str, float]) -> Mapping[str, float]:
+def _drifts(models: pd.DataFrame, told: Mapping[str, float]) -> Mapping[str, Any]:
     """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
     from scipy.stats import spearmanr
 
     own, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
     printed_drifts = [value for key, value in told.items() if key.startswith("model/8/") and key.endswith("/drift")]
     return {
-        "drift_and_size": rho,
+        "drift_and_size": rank_correlation(rho, len(models)),
         "drift_lowest": models.drift.min(),
         "drift_highest": models.drift.max(),
+        "printed_drift_highest": max(printed_drifts),
         "own_units_lowest": own.min(),
         "own_units_highest": own.max(),
         "drift_ratio": max(printed_drifts) / min(printed_drifts),
@@ -107,14 +121,14 @@ def _drifts(models: pd.DataFrame, told: Mapping[str, float]) -> Mapping[str, flo
     }
 
 
-def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, float]:
+def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     """Test 10, which needs no model."""
     split = noise[noise.representation.str.contains("10 classes")].feature_split_noise
     fresh = models.feature_split_untrained.dropna()
     return {
         "baseline": split.mean(),
+        "baseline_size": absolute(over_draws(split)),
         "baseline_sd": split.std(),
-        "baseline_in_errors": abs(split.mean()) / split.std(),
         "untrained_lowest": fresh.min(),
         "untrained_highest": fresh.max(),
     }

@@ -137,29 +137,29 @@ def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
 
 def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     """Ranges for the causal model, as it is and with columns of equal variance."""
-    own = rows[rows.family == CAUSAL]
-    standardised = own["name"].str.endswith(STANDARDISED)
+    subset = rows[rows.family == CAUSAL]
+    standardised = subset["name"].str.endswith(STANDARDISED)
     made: dict[str, float] = {}
-    for label, some in (("causal", own[~standardised]), ("standardised", own[standardised])):
+    for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
         for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
             if len(some):
                 made |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
-    return made | {"standardised_difference": own[standardised].of_axes.abs().max()}
+    return made | {"standardised_difference": subset[standardised].of_axes.abs().max()}
 
 
 def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     made, (left, right) = figure(2, width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
-    for colour, (family, own) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
-        left.scatter(own.averaged_centred, own.split_centred, s=16, color=colour, label=str(family))
+    for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
+        left.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
     left.plot([-0.1, 1], [-0.1, 1], color="0.7", linewidth=0.8)
     left.set(xlabel="averaged over bases", ylabel="feature split on the given axes")
     left.legend(frameon=False, fontsize="small", loc="upper left")
     states = list(dict.fromkeys(learned.state.sort_values(key=_order)))
     networks = learned[learned.family == ("network" if "network" in set(learned.family) else "digits")]
-    for colour, (name, own) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
+    for colour, (name, part) in zip(PALETTE, networks.groupby("name", sort=False), strict=False):
         for column, style in (("split_centred", "-"), ("averaged_centred", "--")):
-            means: Any = own.groupby("state")[column].mean().reindex(states)
+            means: Any = part.groupby("state")[column].mean().reindex(states)
             right.plot(range(len(states)), means, style, color=colour, label=str(name) if style == "-" else None)
     right.plot([], [], "--", color="0.4", label="averaged over bases")
     right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")

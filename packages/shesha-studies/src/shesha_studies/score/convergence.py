@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.data import digits
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published import Found, against
@@ -135,7 +135,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "beyond_5_percent": (sizes >= 0.05).sum(),
             "sd_of_400": table["sd of draws at 400"].mean(),
             "sd_of_50": table["sd of draws at 50"].mean(),
-            "mean_change": trend.mean(),
+            "mean_change": over_draws(trend),
             "largest_change": trend.abs().max(),
             "change_of_50": few.abs().max(),
             "models": len(models),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Fact, Facts, as_facts, over_draws
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
+from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published import Found, against, draws
@@ -38,7 +39,7 @@ def ground_truth(level: float, seed: int, formula: str = "unit variance") -> dic
     """Does the feature split follow the share of signal in a representation?
 
     200 rows, 256 features: a share of a signal of 50 factors, the rest isotropic noise; the signal has entries of unit
-    variance, or unit Frobenius norm as printed. Beside it two CKA of independent noise of that size.
+    variance, or unit Frobenius norm as printed. Also two CKA of independent noise of that size.
     """
     rng = np.random.default_rng([seed, round(100 * level)])
     X = mixture(level, rng) if formula == "unit variance" else _as_printed(level, rng)
@@ -109,13 +110,18 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     printed = rows[rows.formula == FORMULAS[1]]
     means = own.groupby("level").shesha.mean()
     steps, rhos = means.diff().dropna(), rank_correlations(own, "level", "shesha")
-    told = {"rho_sd": rhos.std(), "rho_lowest": rhos.min(), "rho_highest": rhos.max(), "draws": len(rhos)}
+    told: dict[str, Any] = {
+        "rho_sd": rhos.std(),
+        "rho_lowest": rhos.min(),
+        "rho_highest": rhos.max(),
+        "draws": len(rhos),
+    }
     told |= {"score of 09": means.iloc[18], "score of 1": means.iloc[20]}
     if len(printed):
-        told["rho_printed"] = rank_correlations(printed, "level", "shesha").mean()
+        told["rho_printed"] = over_draws(rank_correlations(printed, "level", "shesha"))
     return as_facts(told) | {
         "rho": over_draws(rank_correlations(own, "level", "shesha")),
         "backwards": Fact(float((steps < 0).sum())),
-        "smallest_step": Fact(float(steps.min())),
+        "smallest_step": smallest(level_steps(own, "level", "shesha")),
         "faint": Fact(float(own[own.level <= 0.2].shesha.abs().mean())),
     }

@@ -52,7 +52,7 @@ def invariance(data: str, change: str, seed: int) -> dict[str, float]:
     """Is the feature split invariant to rotation, as the long version says, or not, as the journal version proves?
 
     Isotropic data (a mixture of random directions), features that are copies of a few with noise, and signal in a few
-    features only; correlation distance, as published. Beside it three similarities of the rows before and after.
+    features only; correlation distance, as published. Also three similarities of the rows before and after.
     """
     if data == PRINTED["data"]:
         return printed_example()

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.measures import unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
 from shesha.studies.published import Found, against, draws
@@ -129,7 +129,8 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
 
 
 def _score_table(rows: pd.DataFrame, name: str) -> Any:
-    return rows.pivot_table(index="condition", columns="k", values=name)
+    """Scores of every draw: conditions down, components and draws to the right."""
+    return rows.pivot_table(index="condition", columns=["k", "seed"], values=name)
 
 
 @preprocessing.facts
@@ -137,11 +138,14 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
     cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
     found: dict[str, Any] = {
-        f"{name} {condition} {k}": float(table.loc[condition, k])
+        f"{name} {condition} {k}": float(table.loc[condition, k].mean())
         for name, table in (("cka", cka), ("split", split))
         for condition in CONDITIONS
         for k in (0, 2, 6, 30)
     }
-    apart = (split - cka).loc[["raw", "centred", "normalised"], 30]
-    centring = abs(found["split raw 30"] - found["split centred 30"])
-    return as_facts({**found, "smallest_divergence": apart.min(), "centring": centring})
+    apart = [(split - cka).loc[condition, 30] for condition in ("raw", "centred", "normalised")]
+    centring = absolute(over_draws(split.loc["raw", 30] - split.loc["centred", 30]))
+    for condition, k in (("whitened", 2), ("raw", 2), ("whitened", 30)):
+        found[f"cka {condition} {k}"] = over_draws(cka.loc[condition, k])
+    found["split whitened 0"] = over_draws(split.loc["whitened", 0])
+    return as_facts({**found, "smallest_divergence": smallest(map(over_draws, apart)), "centring": centring})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.charts import PALETTE
 from shesha.measures import cka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts
+from shesha.studies.facts import Facts, as_facts, over_draws, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against, draws
@@ -35,7 +35,7 @@ ANY = "any level"
     published="quadrants.csv",
 )
 def quadrants(quadrant: str, pair: int, seed: int) -> dict[str, float]:
-    """Can a representation be stable and unlike another, or unstable and like it?
+    """Can a representation be stable and dissimilar to another, or unstable and similar to it?
 
     Sixty pairs of 200 x 256, fifteen of each kind, and fifteen of random levels; stability of the first, CKA of both.
     """
@@ -80,11 +80,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", (("Means", means.reset_index()),), (picture,), (note,), checks)
 
 
-def _correlation_within_quadrants(rows: pd.DataFrame) -> float:
-    """Mean rank correlation of the two scores within a quadrant."""
-    return float(
-        np.mean([rank_correlations(own, "shesha", "unbiased_cka").mean() for _, own in rows.groupby("quadrant")])
-    )
+def _correlation_within_quadrants(rows: pd.DataFrame) -> Any:
+    """Mean rank correlation of the two scores within a quadrant, for each draw."""
+    return np.mean([rank_correlations(own, "shesha", "unbiased_cka") for _, own in rows.groupby("quadrant")], axis=0)
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
@@ -113,10 +111,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         {
             "kinds": rows.quadrant[rows.quadrant.isin(QUADRANTS)].nunique(),
             "draws": len(rhos),
-            "rho": rhos.mean(),
+            "rho": over_draws(rhos),
             "rho_sd": rhos.std(),
-            "within": within,
-            "apart": abs(rhos.mean() - within),
+            "within": over_draws(within),
             "accepted": accepted.mean(),
             "not_accepted": (~accepted).sum(),
             "adversarial_cka": adversarial.unbiased_cka.mean(),
@@ -124,7 +121,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "adversarial_split": adversarial.shesha.mean(),
             "adversarial_split_most": adversarial.shesha.abs().max(),
             "gap": _clear(balanced),
-            "naive": spearmanr(free.shesha, free.unbiased_cka).statistic,
+            "naive": rank_correlation(spearmanr(free.shesha, free.unbiased_cka).statistic, len(free)),
             "naive_biased": spearmanr(free.shesha, free.cka).statistic,
             "naive_pairs": len(free),
         }

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.measures import procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import feature_split
-from shesha.studies.facts import Facts, as_facts, over_draws
+from shesha.studies.facts import Facts, as_facts, largest, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published import Found, against, draws
@@ -37,7 +37,7 @@ SIMILARITIES = tuple(NUMBERS)[1:]
     own_numbers=("first k of the table",),
 )
 def spectral(k: int, seed: int) -> dict[str, float]:
-    """Does stability outlive the dominant principal components, where similarity to the whole does not?
+    """Does stability remain without the leading principal components, where similarity to the whole does not?
 
     200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
     """
@@ -99,7 +99,7 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     means = rows.groupby("k")[list(NUMBERS)].mean()
     table = rows[rows.k.isin(TABLE)]
     per_draw = _crossings(table, 0.5)
-    found = {
+    values = {
         f"{name}/{k}": draws(
             rows.loc[rows.k == k, name],
             BY_CHANCE,
@@ -109,10 +109,10 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     }
     for name in NUMBERS:
         at = _crossing(means.loc[TABLE, name], 0.5)
-        found[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
+        values[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
     if {*range(21, 35)} <= set(means.index):
-        found["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
-    return found
+        values["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
+    return values
 
 
 @spectral.facts
@@ -120,12 +120,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How much the split keeps more than similarities do, with the whole and with its own other half."""
     at = rows[rows.k == 10].set_index("seed")
     means = rows.groupby("k")[[*NUMBERS, "halves_cka"]].mean()
-    top, printed = means.loc[1, list(SIMILARITIES)].max(), float(np.sqrt(means.procrustes.loc[1]))
     told = {
         **{f"first below 0.5, {name}": _crossing(means[name], 0.5) for name in NUMBERS},
         **{f"split at {k}": means.shesha.loc[k] for k in (1, 20)},
         **{f"halves at {k}": means.halves_cka.loc[k] for k in (1, 20)},
-        **{"similarities at 1": top, "printed Procrustes": printed, "highest at 1": max(top, printed)},
+        "similarities at 1": largest(over_draws(rows[rows.k == 1][name]) for name in SIMILARITIES),
+        "printed Procrustes": over_draws(np.sqrt(rows[rows.k == 1].procrustes)),
         "ratio": means.shesha.loc[30] / means.unbiased_cka.loc[30],
         "spread at 30": rows[rows.k == 30].shesha.std(),
     }

@@ -52,7 +52,7 @@ NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 1
     repeated=("noise of 500", "Table 10"),
 )
 def validation(representation: str, seed: int) -> dict[str, float]:
-    """Which of the ten tests of the score hold, on representations available, and what do they test?
+    """Which of the ten tests does the score pass on available representations, and what do they test?
 
     In place of fifteen vision models: a dense layer on digits, three layers of MiniLM on SST-2, ten small networks on
     Fashion-MNIST and CIFAR-10; and noise of 500 x 128 (ten labels) and of 500 x 512 (a hundred).
@@ -69,7 +69,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
-    told = {
+    printed = {
         name: models.set_index("representation")[[c for c in part if c in columns]] for name, part in _PARTS.items()
     }
     notes = (
@@ -81,7 +81,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     picture = Picture(
         "validation", _draw(models), "Drift under noise against the size of features; scores on components"
     )
-    tables = tuple((name, table.reset_index()) for name, table in told.items())
+    tables = tuple((name, table.reset_index()) for name, table in printed.items())
     return Page("", tables, (picture,), notes, checks)
 
 

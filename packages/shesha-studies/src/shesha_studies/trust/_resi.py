@@ -77,15 +77,37 @@ def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]
     seed : int
         Of the draws, with replacement, of pairs of data set and network.
     """
+    names, places, drawn = _places(found, seed)
+    return {name: (int(places[at]), float((drawn[:, at] == 1).mean())) for at, name in enumerate(names)}
+
+
+def _places(found: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the measures, their positions, and their positions in every draw."""
     table = rank_table(found)
     wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
     wide = wide[wide.notna().any(axis=1)]
     ranks, names = wide.to_numpy(dtype=np.float64), list(wide.columns)
     units = wide.index.to_frame()[["dataset", "architecture"]].agg("/".join, axis=1).to_numpy()
     rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
-    rng, first = np.random.default_rng(seed), np.zeros(len(names))
+    rng, drawn = np.random.default_rng(seed), []
     for _ in range(RESAMPLES):
-        drawn = [rows_of[one] for one in rng.integers(len(rows_of), size=len(rows_of))]
-        first[order(ranks[np.concatenate(drawn)])[0]] += 1
-    places = np.argsort(order(ranks))
-    return {name: (int(places[at]) + 1, float(first[at] / RESAMPLES)) for at, name in enumerate(names)}
+        chosen = [rows_of[one] for one in rng.integers(len(rows_of), size=len(rows_of))]
+        drawn.append(np.argsort(order(ranks[np.concatenate(chosen)])) + 1)
+    return names, np.argsort(order(ranks)) + 1, np.array(drawn)
+
+
+@cache
+def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
+    """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
+    import pandas as pd
+
+    found = scores(source)
+    names, _, drawn = _places(found[(found.domain == domain) & (found.test.str.startswith(test))])
+    return pd.DataFrame(drawn, columns=names)
+
+
+def place_by_mean(measure: str, domain: str) -> int:
+    """Return the position of a measure in the published tables by its mean rank."""
+    found = scores("published")
+    means = rank_table(found[found.domain == domain]).groupby("measure")["rank"].mean()
+    return int(means.rank()[measure])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shesha.benchmark import published_runtimes, rank
 from shesha.benchmark.tables import measure_type
-from shesha.studies.facts import Fact, Facts, as_facts
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws
 from shesha_studies.trust import _resi as tables
 
 if TYPE_CHECKING:
@@ -45,19 +46,11 @@ class Places:
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Places of measures in the published tables and in our small suites, and how often they keep them."""
     places = Places(rows)
-    made: dict[str, Fact] = {}
-    for source in _SOURCES:
-        first = [places.first(domain, source)[0] for domain in DOMAINS]
-        made[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
-        for name, measures, domains in _PLACES:
-            worst = max(places.place(one, domain, source) for one in measures for domain in domains)
-            made[f"{name}_{source}"] = Fact(float(worst))
-        fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
-        made[f"outstanding_{source}"] = Fact(float(max(fives)))
-        apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
-        made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
+    made: dict[str, Fact] = _place_facts(places, "published")
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
         made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+    made |= _small_suites(places)
+    made["jaccard_vision_by_mean"] = Fact(float(tables.place_by_mean("Jaccard", "vision")))
     looks = (
         _column_scores(),
         _networks(),
@@ -67,6 +60,41 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         _orders(rows, places),
     )
     return made | as_facts({name: value for part in looks for name, value in part.items()})
+
+
+def _place_facts(places: Places, source: str) -> dict[str, Fact]:
+    """Places in the tables of one source."""
+    made: dict[str, Fact] = {}
+    first = [places.first(domain, source)[0] for domain in DOMAINS]
+    made[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
+    for name, measures, domains in _PLACES:
+        worst = max(places.place(one, domain, source) for one in measures for domain in domains)
+        made[f"{name}_{source}"] = Fact(float(worst))
+    fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
+    made[f"outstanding_{source}"] = Fact(float(max(fives)))
+    apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
+    made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
+    return made
+
+
+def _small_suites(places: Places) -> dict[str, Fact]:
+    """Places in our small suites, with the interval of draws of their data sets and networks."""
+    drawn = {domain: tables.drawn_places("small", domain) for domain in DOMAINS}
+
+    def over_draws_of(value: float, values: Any) -> Fact:
+        low, high = np.percentile(values, [2.5, 97.5])
+        return Fact(value, float(low), float(high))
+
+    made = {
+        f"{name}_small": np.max([drawn[one][list(measures)].to_numpy().max(axis=1) for one in domains], axis=0)
+        for name, measures, domains in _PLACES
+    }
+    tops = [[drawn[domain][one].to_numpy() <= _TOP for domain in DOMAINS] for one in ("RSA", "SVCCA")]
+    first = [drawn[domain].idxmin(axis=1) for domain in DOMAINS]
+    made["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
+    made["most_first_small"] = np.array([max(map(one.count, one)) for one in zip(*first, strict=True)])
+    made["procrustes_apart_small"] = np.max([(one.OrthProc - one.ProcDist).abs() for one in drawn.values()], axis=0)
+    return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in made.items()}
 
 
 _TOP = 5
@@ -90,6 +118,12 @@ def _column_scores() -> dict[str, Any]:
         )
         made[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
         made[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
+    for name, of in (("layers", ("layer_monotonicity", "conformity")), ("shortcuts", ("shortcut", "auprc"))):
+        # Data sets are the units: a column has no spread of its own.
+        table = tables.columns("published", "graph", *of).xs("SAGE", level="architecture", axis=1)
+        table = table - table.median() if name == "shortcuts" else table
+        ends = table.loc[["EOS", "GULP"]]
+        made[f"{name}_of_all"] = over_draws(ends.max() if name == "shortcuts" else ends.min())
     seconds = published_runtimes()
     made["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
     return made
@@ -111,11 +145,20 @@ def _networks() -> dict[str, Any]:
             table = tables.columns(source, "language", *of)
             mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
             values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
-            made[f"{key}, {source}"] = float(mean[list(measures)].min() - float(mean.quantile(least)))
+            beyond = float(mean[list(measures)].min() - mean.quantile(least))
+            made[f"{key}, {source}"] = (
+                beyond if source == "published" else _over_columns(table, measures, least, network)
+            )
             made[f"{key}, {source}, in words"] = (
                 f"{network}: {values} (median measure {mean.median():.2f}, best {mean.max():.2f})"
             )
     return made
+
+
+def _over_columns(table: pd.DataFrame, measures: Sequence[str], least: float, network: str) -> Fact:
+    """Return the same, with the interval over columns: data sets and poolings."""
+    own = table[[one for one in table.columns if one[1] == network]]
+    return over_draws(own.loc[list(measures)].min() - own.quantile(least))
 
 
 def _cka_positions(places: Places) -> dict[str, Any]:
@@ -141,10 +184,22 @@ def _families(places: Places) -> dict[str, Any]:
             means.setdefault(measure_type(name), []).extend(places.place(name, one, source) for one in DOMAINS)
         mean = {family: float(np.mean(all_of)) for family, all_of in means.items()}
         better, worse = ([value for name, value in mean.items() if (name in _BETTER) == one] for one in (True, False))
-        made[f"families, {source}"] = min(worse) - max(better)
+        ahead = min(worse) - max(better)
+        made[f"families, {source}"] = ahead if source == "published" else _drawn_families(ahead)
         told = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda one: one[1]))
         made[f"families, {source}, in words"] = ", ".join(told)
     return made
+
+
+def _drawn_families(value: float) -> Fact:
+    """Return the same in our small suites, with the interval of draws of their data sets and networks."""
+    drawn = [tables.drawn_places("small", one) for one in DOMAINS]
+    families = np.array([measure_type(str(name)) for name in drawn[0].columns])
+    places = np.mean([one.to_numpy() for one in drawn], axis=0)
+    means = {name: places[:, families == name].mean(axis=1) for name in dict.fromkeys(families)}
+    better, worse = ([own for name, own in means.items() if (name in _BETTER) == flag] for flag in (True, False))
+    ahead = np.min(worse, axis=0) - np.max(better, axis=0)
+    return Fact(value, *(float(end) for end in np.percentile(ahead, [2.5, 97.5])))
 
 
 def _for_outputs() -> dict[str, Any]:
@@ -155,10 +210,16 @@ def _for_outputs() -> dict[str, Any]:
         ranks = rank(tables.scores(source), tests=["disagreement"]).sort_values("mean")
         first = {str(domain): list(own.measure) for domain, own in ranks.groupby("domain")}
         at = {domain: first[domain].index(name) + 1 for domain, name in wanted.items()}
-        made[f"outputs, {source}"] = max(at.values())
+        made[f"outputs, {source}"] = max(at.values()) if source == "published" else _drawn_outputs(wanted, at)
         told = (f"{wanted[domain]} {place} ({domain})" for domain, place in at.items())
         made[f"outputs, {source}, in words"] = ", ".join(told)
     return made
+
+
+def _drawn_outputs(wanted: Mapping[str, str], at: Mapping[str, int]) -> Fact:
+    """Return the same in our small suites, with the interval of draws of their data sets and networks."""
+    worst = np.max([tables.drawn_places("small", one, "disagreement")[name] for one, name in wanted.items()], axis=0)
+    return Fact(float(max(at.values())), *(float(end) for end in np.percentile(worst, [2.5, 97.5])))
 
 
 def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:

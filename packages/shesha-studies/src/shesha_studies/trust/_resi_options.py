@@ -91,15 +91,15 @@ def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict
     n = len(labels)
     free = draw_permutations(n, N_PERMUTATIONS, 0.05, seed=0)[0]
     within = draw_permutations(n, N_PERMUTATIONS, 0.05, design={"blocks": labels}, seed=0)[0]
-    found: dict[str, Values] = {design: {} for design in DESIGNS}
+    values: dict[str, Values] = {design: {} for design in DESIGNS}
     for pair in combinations(views, 2):
         first, second = (views[one] for one in pair)
         for design, orders in (("calibrated", free), ("within classes", within)):
             scores = np.array([grid[0, 0] for grid in null_scores(measure, first, second, orders)])
             one = summarise(float(scores[0]), scores[1:], measure.closer, 0.05, float(measure.bounds[1]))
-            found[design][pair] = one.score
-        found["raw"][pair] = float(scores[0])
-    return found
+            values[design][pair] = one.score
+        values["raw"][pair] = float(scores[0])
+    return values
 
 
 _ONE: dict[str, Callable[[Matrix], float]] = {

@@ -118,7 +118,7 @@ def _positions(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-def _table_checks(found: pd.DataFrame) -> Iterator[Check]:
+def _table_checks(table: pd.DataFrame) -> Iterator[Check]:
     published = tables.scores("published")
     for domain in DOMAINS:
         start, each = TABLES[domain]
@@ -129,7 +129,7 @@ def _table_checks(found: pd.DataFrame) -> Iterator[Check]:
             other = own[own.dataset != "Cora"]
             told = " and ".join(tests).replace("_", " ")
             yield Check(where, f"{told}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
-            for (test, quality), lines in found[(found.domain == domain) & found.test.isin(tests)].groupby(
+            for (test, quality), lines in table[(table.domain == domain) & table.test.isin(tests)].groupby(
                 ["test", "quality"], sort=False
             ):
                 yield _order_check(where, domain, str(test), str(quality), lines)

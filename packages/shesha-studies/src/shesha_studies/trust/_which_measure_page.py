@@ -102,14 +102,14 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
     made: dict[str, Any] = {}
-    for (data, widths), own in lines.groupby(["data", "widths"], sort=False):
-        clear = own[(own.gain.abs() > 3 * own.error) & (own.gain.abs() > 0.02)]
+    for (data, widths), part in lines.groupby(["data", "widths"], sort=False):
+        clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
         name = f"{data}, {widths}"
         for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
             made |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
         for how in ("raw", "calibrated"):
-            made[f"{name}, first {how}"] = str(own.iloc[int(own[f"{how} auprc"].to_numpy().argmax())].measure)
-        made[f"{name}, measures"] = len(own)
+            made[f"{name}, first {how}"] = str(part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())].measure)
+        made[f"{name}, measures"] = len(part)
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     made |= {"fewest places": moves.min(), "most places": moves.max()}
     return as_facts(made | {"difference of scores": benchmark["mean difference of scores"].mean()})

@@ -38,15 +38,15 @@ NAMES = ("part", "domain", "dataset", "architecture", "pooling", "test", "qualit
 
 def _grid() -> list[dict[str, Any]]:
     # P-GNN has no training whose edges are left out.
-    found = [
+    cells = [
         ("table", domain, *column, test, quality)
         for domain, own in OURS.items()
         for column in own
         for test, quality in QUALITIES
         if (column[1], test) != ("PGNN", "augmentation")
     ]
-    found += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
-    return [dict(zip(NAMES, one, strict=True)) for one in found]
+    cells += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
+    return [dict(zip(NAMES, one, strict=True)) for one in cells]
 
 
 def _options() -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ READ, TRAINED = _grid(), _options()
 def resi(
     part: str, domain: str, dataset: str, architecture: str, pooling: str, test: str, quality: str
 ) -> dict[str, float]:
-    """Do our small suites put the measures in the order of the published benchmark, and do its claims survive them?
+    """Do our small suites rank the measures as the published benchmark does, and do its claims hold there?
 
     A table's cell: our scores of the 24 measures, their rank correlation with the published columns of the same test
     and domain (on Cora: of the same network), and that of the published columns with each other. A cell of ranks:

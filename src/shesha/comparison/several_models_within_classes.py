@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.measures.registry import Choice
-from shesha.results.similarity.several_within_classes import SeveralWithinClasses
+from shesha.results.similarity.several_models_within_classes import SeveralWithinClasses
 from shesha.support import argument_types as kinds
 from shesha.support.defaults import N_PERMUTATIONS
 from shesha.support.types import Seed
@@ -67,7 +67,7 @@ def compare_several_within(
     (('B', 'T'), ('T',))
     """
     if not kinds.mapping(others, "others"):
-        raise ValueError("others must hold at least one representation, got none")
+        raise ValueError("others must contain at least one representation, got none")
     if name in others:
         raise ValueError(f"name must differ from the names of others, got {name!r}")
     design: dict[str, Any] = {"blocks": blocks, "groups": groups, "min_rows": min_rows, "min_group": min_group}

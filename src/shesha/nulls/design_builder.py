@@ -208,14 +208,14 @@ def _strata(within: ArrayLike, block: Index, groups: ArrayLike | None) -> Index:
     if values.dtype.kind not in "iuf" or len(values) <= max(2, n_units // rows_of_a_stratum(n_units)):
         return codes
     number = np.asarray(to_host(within), dtype=np.float64)
-    found = np.zeros(n, dtype=np.intp)
+    strata = np.zeros(n, dtype=np.intp)
     for code in np.unique(block):
         rows = np.flatnonzero(block == code)
         _, first, place = np.unique(unit[rows], return_index=True, return_inverse=True)
         own = number[rows[first]]
         if np.ptp(own) > 0:
-            found[rows] = cut_into_strata(own)[place]
-    return found
+            strata[rows] = cut_into_strata(own)[place]
+    return strata
 
 
 def _units_of_one_value(groups: ArrayLike, codes: Index) -> Index:

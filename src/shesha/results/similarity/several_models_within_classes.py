@@ -11,7 +11,7 @@ import numpy as np
 from shesha.report import Column, Page, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
-from shesha.results.similarity.within_classes import WITHIN_NOTE, WithinClasses
+from shesha.results.similarity.within_classes import WithinClasses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ class SeveralWithinClasses(Result):
             lines += table(list(self.classes), cells, width)
         excluded = self.comparisons[0].excluded
         left = "; ".join(f"{name} ({why})" for name, why in excluded.items())
-        note = f"{WITHIN_NOTE} P-values are corrected over the classes of one representation."
+        note = f"{WithinClasses.column_note} P-values are corrected over the classes of one representation."
         for text in (note, f"Not compared: {left}." if left else ""):
             lines += ["", *wrap(text, width, hanging="")] if text else []
         return "\n".join(lines)

@@ -61,6 +61,8 @@ class LayerMoments:
         self._given: list[int] = []
         self._pending: list[list[Any]] = []
         self._n_pending = 0
+        self._is_partial = False
+        """Whether an update was interrupted while sums were changed in place, so that some pairs miss a panel."""
         self.precisions: list[float] = []
         """Relative rounding error of each layer in its input type: layers of the first model, then of the second."""
 
@@ -76,12 +78,15 @@ class LayerMoments:
         ------
         ValueError
             If names, widths or numbers of rows do not fit, or entries are not finite; then nothing is counted.
+        RuntimeError
+            If an earlier update was interrupted while it changed the sums.
         """
+        self._require_whole()
         kinds.mapping(first, "first")
         kinds.mapping(second, "second")
         names = tuple(map(str, first)), tuple(map(str, second))
         if not all(names):
-            raise ValueError("batches must hold at least one layer of each model, got none")
+            raise ValueError("batches must contain at least one layer of each model, got none")
         if self._names is not None and names != self._names:
             raise ValueError(f"layers must be {self._names}, as in earlier batches, got {names}")
         told = [*(f"first[{name}]" for name in names[0]), *(f"second[{name}]" for name in names[1])]
@@ -113,9 +118,10 @@ class LayerMoments:
 
     def sums(self) -> Sums:
         """Sums over all rows: the layers of the first model, then those of the second."""
+        self._require_whole()
         self._sum_pending()
         if self._sums is None:
-            raise ValueError("moments must hold at least one row, got none: update them first")
+            raise ValueError("moments must have at least one row, got none: update them first")
         return self._sums
 
     def __len__(self) -> int:
@@ -138,9 +144,18 @@ class LayerMoments:
         if not self._n_pending:
             return
         columns = [concatenate(blocks) for blocks in zip(*self._pending, strict=True)]
-        self._pending, self._n_pending = [], 0
         panels = list(parallel(Panel.build, columns))
+        self._is_partial = True
         self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)
+        self._pending, self._n_pending = [], 0
+        self._is_partial = False
+
+    def _require_whole(self) -> None:
+        if self._is_partial:
+            raise RuntimeError(
+                "moments must have whole updates, got one that was interrupted while it changed the sums: start again "
+                "with new LayerMoments"
+            )
 
     def _start(self, panels: list[Panel]) -> Sums:
         pairs = list(product(range(len(self.first_names)), range(len(self.first_names), len(panels))))

@@ -1,0 +1,14 @@
+"""Options of every command that distributes work over processes: `--workers` and `--scheduler`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Workers = Annotated[int | None, typer.Option(help="Number of local processes; default: one per core.")]
+WorkersOfSeveral = Annotated[
+    int | None,
+    typer.Option(help="Number of processes, for several representations; default: 1, with many threads."),
+]
+Scheduler = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, instead of local processes.")]

@@ -1,0 +1,69 @@
+"""Recognise the stream of rows that a saved state has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shesha.support.arrays import to_host
+
+_SAME_ROW = 1e-2
+"""Largest relative difference of a row's sums between two runs of one model, which round otherwise."""
+
+
+class StreamFingerprint:
+    """Sums of the rows 0, 1, 2, 4, 8, ... of a stream, which another stream or another order does not have.
+
+    Parameters
+    ----------
+    known : list
+        Entries [row number, [[sum, sum of absolute values] of each side]] of a saved state. New ones are appended.
+
+    Raises
+    ------
+    ValueError
+        If `known` describes arrays or files.
+    """
+
+    def __init__(self, known: list[Any]) -> None:
+        if not all(len(entry) == 2 and isinstance(entry[0], int) for entry in known):
+            raise ValueError("state must be of a stream, got one of arrays or files: choose another file")
+        self._known = known
+        self._rows = {int(row): sums for row, sums in known}
+
+    def check(self, start: int, sides: Sequence[Any]) -> None:
+        """Compare a batch that begins at a row number with the known rows, and remember its new ones.
+
+        Raises
+        ------
+        ValueError
+            If a row differs from the row of this number in the state.
+        """
+        for row in _powers_of_two(start, start + int(sides[0].shape[0])):
+            sums = [_row_sums(side[row - start : row - start + 1]) for side in sides]
+            if row not in self._rows:
+                self._rows[row] = sums
+                self._known.append([row, sums])
+            elif not _are_equal(self._rows[row], sums):
+                raise ValueError(
+                    f"batches must have the rows of the state in the same order, got another row {row:,}: resume with "
+                    "shuffle=False, or count into a new state"
+                )
+
+
+def _powers_of_two(start: int, stop: int) -> list[int]:
+    rows = [0, *(1 << bit for bit in range(stop.bit_length()))]
+    return [row for row in rows if start <= row < stop]
+
+
+def _row_sums(row: Any) -> list[float]:
+    values = row.toarray() if hasattr(row, "toarray") else to_host(row)
+    return [float(values.sum(dtype=np.float64)), float(np.abs(values).sum(dtype=np.float64))]
+
+
+def _are_equal(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> bool:
+    return len(first) == len(second) and all(
+        abs(a - b) <= _SAME_ROW * max(size, other) for (a, size), (b, other) in zip(first, second, strict=True)
+    )

@@ -1,0 +1,123 @@
+"""Equal numbers of trials of each condition in each half, or in each run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.kernels.trial_geometry import Cube, count_trials, equal_sums
+from shesha.neuro._trials import Trials
+from shesha.neuro.trial_halves import Halves
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Labels, Mask, Matrix, Seed
+
+Numbers = int | Literal["equal", "all"]
+FEWEST_IN_HALF = 2
+"""A condition with fewer trials in a half is left out, because it would leave a single trial to all others."""
+_UNEQUAL = 2.5
+"""Ratio of the largest to the smallest number of trials above which a note is added."""
+
+
+def check_numbers(value: Any, name: str) -> Numbers:
+    """Return a number of trials, 'equal' or 'all'."""
+    if isinstance(value, str) and value in ("equal", "all"):
+        return value  # type: ignore[return-value]
+    if value is None or isinstance(value, str):
+        raise ValueError(f"{name} must be a number, 'equal' or 'all', got {value!r}")
+    return check.count(value, name)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualTrials:
+    """Random choices of equal numbers of trials of each condition in each part of a recording."""
+
+    numbers: int | Literal["equal"]
+    """Trials of each condition in each part; 'equal': as many as the rarest condition has in some part."""
+    parts: Index
+    """Number of the half, or run, of each trial, of shape (n_draws, n_trials)."""
+    keys: Matrix
+    """Random keys; trials with the smallest keys are taken."""
+    fewest: int
+    """Conditions with fewer trials in some part are left out."""
+
+    @classmethod
+    def build(cls, numbers: Numbers, halves: Halves, n_draws: int, seed: Seed) -> EqualTrials | None:
+        """Draw from each split, several times if there are few splits; None for all trials."""
+        check_numbers(numbers, "trials_per_half")
+        return cls.draw(numbers, (~halves.masks).astype(np.intp), n_draws, seed, FEWEST_IN_HALF)
+
+    @classmethod
+    def draw(cls, numbers: Numbers, parts: Index, n_draws: int, seed: Seed, fewest: int) -> EqualTrials | None:
+        """Draw from each line of parts, several times if there are few; None for all trials."""
+        if numbers == "all":
+            return None
+        repeated = np.repeat(parts, -(-n_draws // len(parts)), axis=0)
+        keys = spawn(seed, 3).random(repeated.shape)
+        return cls(numbers, repeated, keys, fewest if numbers == "equal" else numbers)
+
+    def sums(self, rows: Matrix, codes: Labels, n_conditions: int) -> Cube:
+        """Sum rows by draw, part and condition."""
+        sizes = self._sizes(count_trials(codes, n_conditions, self.parts))
+        return equal_sums(rows, codes, n_conditions, self.parts, self.keys, sizes)
+
+    def _included(self, counts: Index) -> Mask:
+        """Conditions with enough trials in every part, of shape (n_draws, n_conditions)."""
+        return np.asarray((counts >= self.fewest).all(axis=1))
+
+    def _sizes(self, counts: Index) -> Index:
+        """Trials of each condition in each part, by draw; 0 if no condition has enough."""
+        if self.numbers != "equal":
+            return np.full(len(counts), self.numbers)
+        smallest = np.where(self._included(counts), counts.min(axis=1), counts.max(initial=0) + 1).min(axis=1)
+        return np.where(self._included(counts).any(axis=1), smallest, 0)
+
+    def describe(self, trials: Trials, part: str) -> Use:
+        """Say what is used of the trials, and what is not."""
+        counts = count_trials(trials.codes, trials.n_conditions, self.parts)
+        included, sizes = self._included(counts), self._sizes(counts)
+        used = counts.shape[1] * included.sum(axis=1) * sizes
+        n_unused = round(float((trials.codes >= 0).sum() - used.mean()))
+        low, high = int(sizes.min()), int(sizes.max())
+        text = f"{low} of each condition" if low == high else f"{low} to {high} of each condition"
+        share = included.mean(axis=0)
+        dropped = tuple(name for name, of in zip(trials.names, share, strict=True) if of == 0)
+        partly = [name for name, of in zip(trials.names, share, strict=True) if 0 < of < 1]
+        notes = [f"conditions left out, with fewer than {self.fewest} trials in a {part}: {check.join_items(dropped)}"]
+        notes = notes if dropped else []
+        if partly:
+            notes.append(f"conditions left out of some draws, for the same reason: {check.join_items(partly)}")
+        if n_unused:
+            notes.append(
+                f"{n_unused} of {trials.n_trials} trials unused in each draw, because every condition has as many "
+                f"in each {part}; min_trials= leaves rare conditions out, trials_per_{part}='all' uses all trials"
+            )
+        return Use(text, n_unused, dropped, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a score uses of the trials."""
+
+    text: str
+    n_unused: int = 0
+    """Trials of the scored conditions in no part, on average over draws."""
+    dropped: tuple[str, ...] = ()
+    """Conditions without enough trials in some part of every draw."""
+    notes: tuple[str, ...] = ()
+
+
+def unused_trials(equal: EqualTrials | None, trials: Trials, part: str) -> Use:
+    """Say what is used of the trials, and warn of unequal numbers if all are."""
+    if equal is not None:
+        return equal.describe(trials, part)
+    counts = np.bincount(trials.codes[trials.codes >= 0])
+    if not len(counts) or counts.max() < _UNEQUAL * counts.min():
+        return Use("all trials")
+    note = (
+        f"conditions have {counts.min()} to {counts.max()} trials, and unequal numbers alone make distances "
+        f"reproducible, with and without a code; use trials_per_{part}='equal'"
+    )
+    return Use("all trials", notes=(note,))

@@ -1,0 +1,22 @@
+"""Numbers of things in messages: "1 row has", "2 rows have"."""
+
+from __future__ import annotations
+
+_HISSING = ("s", "x", "ch", "sh")
+
+
+def count(n: int, thing: str) -> str:
+    """Return a number of things, with the plural.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "class")
+    ('1 row', '1,200 classes')
+    """
+    ending = "" if n == 1 else "es" if thing.endswith(_HISSING) else "s"
+    return f"{n:,} {thing}{ending}"
+
+
+def agree(n: int, singular: str, plural: str) -> str:
+    """Return the verb that fits a number, such as 'has' or 'have'."""
+    return singular if n == 1 else plural

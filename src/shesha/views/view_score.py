@@ -1,0 +1,88 @@
+"""A number computed from one view, with its declared properties: what descriptors and stability scores share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shesha.inputs import validation as check
+from shesha.report import card, changes_in_words, range_in_words
+from shesha.results.citation_sources import remember_source
+from shesha.support import spelling
+from shesha.support.warnings import NotEstimable
+from shesha.views.representation import View
+
+
+@dataclass(frozen=True)
+class ViewScore:
+    """A number that describes one representation, with its declared and tested properties."""
+
+    name: str
+    function: Callable[..., float] = field(repr=False)
+    """The function of a view (and classes)."""
+    view: type[View]
+    title: str
+    bounds: tuple[float, float]
+    means: str = field(repr=False)
+    """The question that it answers, in a sentence."""
+    means_not: str = field(repr=False)
+    """Limits of its interpretation."""
+    reference: str = field(repr=False)
+    invariant: frozenset[str] = frozenset()
+    """Changes of the representation that, with default options, do not change the value: scaling, translation,
+    orthogonal."""
+    audited: bool = False
+    """Whether it is part of every audit."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its names, the main one first."""
+        return self.name, self.title
+
+    def number(self, *data: Any, **options: Any) -> float:
+        """Call the function; a missing number gets a reason."""
+        value = check.real_number(self.function(*data, **options), f"the value of {self.name}")
+        if np.isnan(value):
+            raise NotEstimable(f"{self.name} did not return a number")
+        return value
+
+
+S = TypeVar("S", bound=ViewScore)
+
+
+def register_score(score: S, known: dict[str, S], plural: str) -> None:
+    """Add a score to the known ones; a name can be taken once."""
+    taken = known.get(score.name)
+    if taken is not None and taken.function.__module__ != score.function.__module__:
+        raise ValueError(f"name must differ from those of other {plural}, got {score.name!r}")
+    known[score.name] = score
+    remember_source(score.name, score.reference)
+
+
+def find_score(text: Any, kind: type[S], known: Mapping[str, S], name: str) -> S:
+    """Return the score of a name, ignoring case and punctuation, or the score itself."""
+    return text if isinstance(text, kind) else spelling.find_by_name(text, known.values(), name, "`shesha scores`")
+
+
+def score_card(score: ViewScore, room: str, texts: Mapping[str, str], data: str = "X") -> str:
+    """Return a card of a score as text, with further entries by title."""
+    module = score.function.__module__
+    place = room if module.startswith(f"{room}.") else module
+    entries = {
+        "beware": score.means_not,
+        "values": range_in_words(score.bounds),
+        "unchanged by": changes_in_words(score.invariant),
+        "needs": "rows",
+        "distances": "",
+        "options": "",
+        "estimate": "",
+        "chance": "",
+        "audit": "included in every audit" if score.audited else "",
+        "also called": "",
+        "reference": score.reference,
+        "call it": f"{place}.{score.function.__name__}({data})",
+    }
+    return card(f"{score.name}: {score.title}. {score.means}", {**entries, **texts}.items())
