@@ -111,9 +111,9 @@ EXPECTED = {
         f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
     ],
     "CoherenceTable": lambda one: [
-        "1 of 3 groups moved together",
+        "1 of 3 groups moved its rows together beyond chance (p_adj <= 0.05",
         f"moved {three(one['moved'].unbiased)} {ends(one['moved'].unbiased_ci_low, one['moved'].unbiased_ci_high)}",
-        f"over 20 rows, {p(one['moved'].p_adjusted)}",
+        f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
         f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
