@@ -137,7 +137,7 @@ NOT_DATA = {
     "none": (None, TypeError, "must be a matrix of real numbers, got an array of dtype object"),
     "no rows": (X[:0], ValueError, "must have at least 4 rows, got 0"),
     "three rows": (X[:3], ValueError, "must have at least 4 rows, got 3"),
-    "no columns": (X[:, :0], ValueError, "must have at least 1 columns, got 0"),
+    "no columns": (X[:, :0], ValueError, "must have at least 1 column, got 0"),
     "empty tokens": (np.zeros((24, 0, 5)), ValueError, "must not be empty, got shape (24, 0, 5)"),
 }
 
