@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.bio._cell_labels import data_matrix, dense_rows, labels, require_anndata
+from shesha.bio._anndata_fields import data_matrix, dense_rows, labels, require_anndata
 from shesha.bio._shifts import NO_LENGTH
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
