@@ -165,7 +165,7 @@ def test_broken_rows_alarm_and_are_not_seen(rng):
 def test_what_is_no_stream_of_new_inputs_is_refused(rng):
     X = rows(rng, 60)
     monitor = DriftMonitor(X)
-    with pytest.raises(ValueError, match="batch must have at least 1 rows, got 0"):
+    with pytest.raises(ValueError, match="batch must have at least 1 row, got 0"):
         monitor.update(X[:0])
     with pytest.raises(ValueError, match=r"batch must contain new inputs, got the rows of the reference; .* use check"):
         monitor.update(X)
