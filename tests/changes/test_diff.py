@@ -11,7 +11,7 @@ import pytest
 
 import shesha
 from shesha.changes.layer_sources import match_layers
-from shesha.changes.verdicts import judge, noise_limit
+from shesha.changes.layer_verdicts import judge, noise_limit
 
 
 def rotation(d, rng):

@@ -154,7 +154,7 @@ def test_what_is_no_tensor_is_refused():
         def forward(self, x):
             return "no tensor"
 
-    with pytest.raises(ValueError, match="layers must return tensors, got str of says"):
+    with pytest.raises(ValueError, match="layers must return tensors, got str from says"):
         activations(Words(), np.zeros((2, 3)), "says")
 
 

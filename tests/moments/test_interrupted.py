@@ -230,10 +230,10 @@ def test_dask_arrays_that_are_not_what_they_say_are_refused():
     X, Y = pair(1_000)
     x, y = da.from_array(X, chunks=(250, 4)), da.from_array(Y, chunks=(250, 3))
     short = [side.map_blocks(lambda block: block[:100], chunks=side.chunks, dtype=float) for side in (x, y)]
-    with pytest.raises(ValueError, match=r"chunks of the shape that Dask knows, \(250, 4\) .* got \(100, 4\)"):
+    with pytest.raises(ValueError, match=r"the chunk shape that Dask records, \(250, 4\) .* got \(100, 4\)"):
         Moments.of(*short)
     narrow = x.map_blocks(lambda block: block[:, :2], chunks=x.chunks, dtype=float)
-    with pytest.raises(ValueError, match=r"X must have chunks of the shape that Dask knows, \(250, 4\)"):
+    with pytest.raises(ValueError, match=r"X must have the chunk shape that Dask records, \(250, 4\)"):
         Moments.of(narrow, y)
     with pytest.raises(ValueError, match=r"X must be 2-D \(n_samples, n_features\), got shape \(10,\)"):
         Moments.of(da.zeros(10), da.zeros((10, 2)))

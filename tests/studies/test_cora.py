@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shesha_studies.trust import _resi as tables
+from shesha_studies.trust import _resi_scores as tables
 from shesha_studies.trust._resi_page import _cora
 
 

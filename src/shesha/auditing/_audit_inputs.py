@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha.auditing._path_inputs import is_path
-from shesha.auditing.subject import Subject
+from shesha.auditing.fingerprinted_representation import Subject
 from shesha.comparison.input_index import Files, Known, index_file, index_files
 from shesha.comparison.input_index import Index as Contents
 from shesha.comparison.representation_locations import InFile

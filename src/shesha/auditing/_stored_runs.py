@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from shesha import runs
 from shesha.auditing._settings_key import audit_parts, settings_key
+from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings, audit_representation
-from shesha.auditing.subject import Subject
 from shesha.results import Faults, RepresentationAudit
 from shesha.stability import Variant
 from shesha.stability.estimators.split_scores import exact_bytes

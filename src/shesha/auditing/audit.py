@@ -16,9 +16,9 @@ from shesha import runs
 from shesha.auditing._path_inputs import holds_paths
 from shesha.auditing._stored_values import StoredValues
 from shesha.auditing.equal_width import equal_width_scores
+from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.layer_drift import measure_drift
 from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation, meanings
-from shesha.auditing.subject import Subject
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric

@@ -12,8 +12,8 @@ import numpy as np
 
 from shesha.auditing._settings_key import settings_key
 from shesha.auditing._stored_values import StoredValues
+from shesha.auditing.fingerprinted_representation import Subject
 from shesha.auditing.representation_audit import Settings
-from shesha.auditing.subject import Subject
 from shesha.results import Estimate, RepresentationAudit
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate

@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha import runs
 from shesha.auditing._stored_values import StoredValues
-from shesha.auditing.subject import Subject
+from shesha.auditing.fingerprinted_representation import Subject
 from shesha.kernels.distances import Metric
 from shesha.results import DriftPath, RepresentationAudit
 from shesha.stability.estimators.split_scores import exact_bytes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shesha.benchmark._published import published, published_runtimes
     from shesha.benchmark.api import run
     from shesha.benchmark.data_sources import MissingDataError
-    from shesha.benchmark.leaderboard_table import leaderboard, leaderboard_page
+    from shesha.benchmark.leaderboard_ranks import leaderboard, leaderboard_page
     from shesha.benchmark.model_descriptions import Model, Outcome, Setting
     from shesha.benchmark.pictures import plot_ranks
     from shesha.benchmark.published_comparison import add_published, compare_ranks, rank_with_published
@@ -35,7 +35,7 @@ __getattr__, __dir__ = lazy_names(
         "run_status": ("status",),
         "api": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
-        "leaderboard_table": ("leaderboard", "leaderboard_page"),
+        "leaderboard_ranks": ("leaderboard", "leaderboard_page"),
         "submissions": ("read_submissions", "submit"),
         "model_descriptions": ("Model", "Outcome", "Setting"),
         "pictures": ("plot_ranks",),

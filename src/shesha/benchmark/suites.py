@@ -116,7 +116,7 @@ def setting_groups(**degrees: Collection[float]) -> dict[str, Groups]:
     for name, some in degrees.items():
         test = find(name)
         if not isinstance(test, ByGroups):
-            raise ValueError(f"degrees must be those of tests by groups, got some for {test.name}")
+            raise ValueError(f"degrees must be given only for tests by groups, got some for {test.name}")
         if some:
             groups[test.name] = test.settings(*some)
     return groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from shesha.bio._cell_labels import iterate_perturbations
+from shesha.bio._anndata_fields import iterate_perturbations
 from shesha.bio._shifts import Method, Metric
 from shesha.bio.perturbation_scores import perturbation_coherence, perturbation_effect_size
 from shesha.support.types import Seed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.bio.anndata_cells import CellDesign, cell_design
+from shesha.bio.cell_design import CellDesign, cell_design
 from shesha.coherence.group_table import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable

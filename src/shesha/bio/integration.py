@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shesha.bio._cell_labels import labels, require_anndata
+from shesha.bio._anndata_fields import labels, require_anndata
 from shesha.comparison.several_models_within_classes import compare_several_within
 from shesha.comparison.within_classes import MEASURES, compare_within
 from shesha.io import from_anndata

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shesha.bio._cell_labels import data_matrix, dense_rows, labels, require_anndata
+from shesha.bio._anndata_fields import data_matrix, dense_rows, labels, require_anndata
 from shesha.bio._shifts import NO_LENGTH
 from shesha.inputs import validation as check
 from shesha.kernels.numerical_precision import length_unit

@@ -15,8 +15,8 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure, as_measure, get
 from shesha.measures.registry import Choice, Data
 from shesha.measures.user_functions import PlainMeasure
-from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, nonempty_arguments
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.arrays import convert_like
 from shesha.support.memory import memory_budget, require
 from shesha.support.types import Index, Matrix, Seed

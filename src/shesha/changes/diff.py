@@ -95,7 +95,7 @@ def diff(
         other batches and order, then half precision; for arrays and files, none.
     also : iterable of what `after` may be
         Further runs of the same change, such as other seeds of the same training. A layer changed if it differs from
-        `before` by more than the runs differ among each other. Without `again` and `also`, Gaussian noise of 1 % of
+        `before` by more than the runs differ from each other. Without `again` and `also`, Gaussian noise of 1 % of
         each row's spread defines the noise floor: about as much as half precision adds in a sentence encoder. It does
         not include measurement noise, so pass `again` for recordings and cells.
     texts : sequence of str, optional

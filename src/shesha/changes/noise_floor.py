@@ -40,7 +40,7 @@ class NoiseFloor:
             parts.append(f"{len(self.again)} re-encoding{'s' * (len(self.again) != 1)}")
         if self.also:
             n = len(self.also) + 1
-            parts.append(f"{n} runs of the same change among each other")
+            parts.append(f"{n} runs of the same change, compared with each other")
         return " and ".join(parts) or "noise of 1 % in every row"
 
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""The change of each layer over depth, with the limit of noise."""
+"""The change of each layer over depth, with the noise limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def depth_profile(
     label: str = "change",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw changes with their intervals on a logarithmic scale, and the limit of noise.
+    """Draw changes with their intervals on a logarithmic scale, and the noise limit.
 
     Parameters
     ----------

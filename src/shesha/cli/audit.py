@@ -89,7 +89,7 @@ def audit_command(
     card: _outputs.Card = None,
     full: Annotated[bool, typer.Option("--full", help="Print every number, with an explanation.")] = False,
 ) -> None:
-    """Audit representations: problems of the data, stability of the geometry, and whether it is above chance.
+    """Audit representations: problems in the data, stability of the geometry, and whether it is above chance.
 
     Several representations of the same rows (layers, checkpoints) are ranked, and their drift in the
     given order is measured. Ends with status 2 if a representation cannot be scored.

@@ -17,8 +17,8 @@ from shesha.measures import Measure
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.max_statistic import max_statistic_p_values
 from shesha.nulls.null_summary import best_value, summarise
-from shesha.nulls.permutation_design import Exchange
 from shesha.nulls.permutations import Design, draw_permutations, nonempty_arguments
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import BesideNull, PairScore, Score
 from shesha.support.seeds import number, spawn
 from shesha.support.types import Index, Seed, Vector

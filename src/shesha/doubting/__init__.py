@@ -1,4 +1,4 @@
-"""Doubts: possible problems of a conclusion, and what to do about them."""
+"""Doubts: possible problems with a conclusion, and what to do about them."""
 
 # These mark what is asked; the order decides between equal effects.
 from shesha.doubting import cluster_doubts, confounder_doubts, feature_doubts, pair_doubts, row_doubts, tie_doubts

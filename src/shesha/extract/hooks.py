@@ -33,7 +33,7 @@ class Recording:
         """Record one value; a module that runs again in the same pass gets a new name."""
         tensor = first_tensor(value)
         if tensor is None:
-            raise ValueError(f"layers must return tensors, got {type(value).__name__} of {name}")
+            raise ValueError(f"layers must return tensors, got {type(value).__name__} from {name}")
         call = self._calls[name] = self._calls.get(name, 0) + 1
         self.found[name if call == 1 else f"{name}{REPEAT}{call}"] = _detach_copy(
             self._summary(name, tensor.detach()), tensor

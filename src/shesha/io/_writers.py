@@ -163,9 +163,7 @@ def _columns(content: Content, n_features: int) -> list[str]:
         raise ValueError(f"columns must be {n_features} different names, got {join_names(map(repr, names))}")
     # The readers would take such a column for the labels, or for a number of the row.
     if unfit := [*label_like_names(names), *(one for one in names if not one.strip() or is_unnamed(one))]:
-        raise ValueError(
-            f"columns must not have usual names of labels or row numbers, got {join_names(map(repr, unfit))}"
-        )
+        raise ValueError(f"columns must not be named like labels or row numbers, got {join_names(map(repr, unfit))}")
     return names
 
 

@@ -105,7 +105,7 @@ def read(
     Parameters
     ----------
     path, keys, layer_axis
-        As in `open_file`; a warning tells where the shape of an array spoke against (rows, layers, features).
+        As in `open_file`; a warning names arrays whose shape contradicts (rows, layers, features).
 
     Returns
     -------

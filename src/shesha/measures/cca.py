@@ -23,8 +23,8 @@ def _require_freedom(*sides: Basis) -> None:
     for side in sides:
         if side.rank >= side.n_rows - 1:
             raise NotEstimable(
-                f"canonical correlations are all 1 if the features span the {side.n_rows - 1} dimensions that "
-                f"{side.n_rows} centred rows have, got rank {side.rank}: reduce the features, or use SVCCA"
+                f"canonical correlations are all 1 because the features span all {side.n_rows - 1} dimensions of "
+                f"{side.n_rows} centred rows: reduce the features, or use SVCCA"
             )
 
 

@@ -1,6 +1,6 @@
 """Sums over rows that may not fit in memory, and views of them for linear measures."""
 
-from shesha.moments.accumulator import compact_parts, leave_one_out
+from shesha.moments.jackknife_accumulator import compact_parts, leave_one_out
 from shesha.moments.layer_pair_sums import LayerMoments
 from shesha.moments.moments import Moments
 from shesha.moments.panel_sums import sum_panel

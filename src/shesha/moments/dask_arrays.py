@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.threads import single_threaded_blas
-from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batch_checks import check_batch, require_finite
+from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.panel_sums import Pairs, panel_rows, sum_panel
 from shesha.moments.sums import Sums, merge
 from shesha.support.optional import require
@@ -108,8 +108,8 @@ def _sum_chunk(
     for side, name, width in zip(rows, names, widths, strict=True):
         if side.shape != (n_rows, width):
             raise ValueError(
-                f"{name} must have chunks of the shape that Dask knows, {(n_rows, width)} from row {first_row:,} on, "
-                f"got {tuple(side.shape)}: pass the right chunks to what made the array"
+                f"{name} must have the chunk shape that Dask records, {(n_rows, width)} from row {first_row:,} on, "
+                f"got {tuple(side.shape)}: correct the chunks where the array is created"
             )
     length = max(_FEWEST_ROWS, -(-int(rows[0].shape[0]) // n_parts))
     size = panel_rows([int(side.shape[1]) for side in rows])

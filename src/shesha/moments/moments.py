@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.moments import state_files as files
-from shesha.moments.accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.batch_checks import check_batch, require_finite, storage_rounding
+from shesha.moments.jackknife_accumulator import MOST_PARTS, Accumulator, compact_parts
 from shesha.moments.one_pass import count_dask, count_sides, count_stream
 from shesha.moments.panel_sums import all_pairs
 from shesha.moments.row_register import RowRegister

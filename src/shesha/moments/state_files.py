@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shesha.io.file_checks import UnreadableFileError, reading
-from shesha.moments.accumulator import Accumulator
+from shesha.moments.jackknife_accumulator import Accumulator
 from shesha.moments.row_register import RowRegister
 from shesha.moments.sums import SideSums, Sums
 from shesha.support import argument_types as kinds

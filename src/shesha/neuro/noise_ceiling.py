@@ -59,7 +59,7 @@ def noise_ceiling(
     trials_per_run : 'all', 'equal' or int
         Trials of each condition in each run, as `trials_per_half` of `trial_split`. The ceiling of all trials is that
         of distances of all trials. Rare conditions are far from all others in every run, so unequal numbers raise it,
-        without any code; a note then tells the reliability with equal numbers, which is free of that.
+        without any code; a note then reports the reliability with equal numbers, which is free of that.
     n_draws : int
         Random choices of these trials, over which results are averaged.
     seed : int, Generator or None

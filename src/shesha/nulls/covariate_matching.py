@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.nulls.design_builder import cross_with_blocks, rows_of_a_stratum
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.types import Index, Matrix
 
 

@@ -17,7 +17,7 @@ from shesha.kernels.sorted_places import insertion_places
 from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector

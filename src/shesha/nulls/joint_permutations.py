@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.types import Index
 
 _PURPOSE = 13

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
 from shesha.nulls.design_builder import exchange
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import CalibrationWarning, warn

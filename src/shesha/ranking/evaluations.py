@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shesha.measures import Measure
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.ranking.two_factors import Cube, Resampled
 from shesha.views import RankedRdm, Representation
 

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.kernels import bootstrap_correlations
 from shesha.nulls.design_builder import exchange
 from shesha.nulls.group_halves import group_kinds
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn

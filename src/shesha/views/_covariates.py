@@ -17,7 +17,7 @@ from shesha.kernels.standardisation import is_constant
 from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_builder import STRATUM
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views._spline_choice import choose_terms, orthonormal_basis

@@ -204,5 +204,5 @@ def test_places_that_hold_no_test(own):
         tests.find("toy_tests:_sureness")
     with pytest.raises(ValueError, match="test must be importable as module:name, got 'toy_tests:NONE'"):
         tests.find("toy_tests:NONE")
-    with pytest.raises(ValueError, match="degrees must be those of tests by groups, got some for accuracy"):
+    with pytest.raises(ValueError, match="degrees must be given only for tests by groups, got some for accuracy"):
         setting_groups(accuracy=(0, 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shesha.benchmark.leaderboard_table import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
+from shesha.benchmark.leaderboard_ranks import _complete, _mean_ranks, _place_ranges, _places, _resampled_cells
 from shesha.benchmark.ranks import CELL
 from shesha.benchmark.submissions import _leave_one_training_out
 from shesha.benchmark.tests import Cast

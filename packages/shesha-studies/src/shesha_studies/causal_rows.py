@@ -19,8 +19,8 @@ POOLINGS = ("mean", "later tokens", "last token")
 CAUSAL_FAMILIES = tuple(f"{CAUSAL}, {pooling}" for pooling in POOLINGS)
 CAUSAL_ENCODERS = tuple(f"{family}: layer {depth}" for family in CAUSAL_FAMILIES for depth in DEPTHS)
 SINK = (
-    "A causal model's first token is an attention sink: from the middle layers on its state is a hundred "
-    "times as long as those of other tokens and nearly the same in every sentence. A mean over all tokens "
+    "A causal model's first token is an attention sink. From the middle layers on, its state is a hundred "
+    "times as long as those of other tokens. It is also nearly the same in every sentence. A mean over all tokens "
     'is mostly this state divided by the number of tokens; "later tokens" omits it.'
 )
 _AT_ONCE, _MOST_TOKENS = 100, 128

@@ -83,7 +83,7 @@ class RepresentationAudit(Result):
     dependence: Dependence | None = None
     """Whether rows seem dependent; None if a design was given, or nothing was scored."""
     doubts: Doubts | None = None
-    """Possible problems of the scores; None if nothing was scored."""
+    """Possible problems with the scores; None if nothing was scored."""
     supervised_chances: dict[str, Chance] = field(default_factory=dict)
     """Chance levels of the scores that need labels, from shuffled labels."""
     same_width: Estimate | None = None

@@ -176,11 +176,12 @@ def _labels(audit: Audit) -> str:
     if not known:
         return intro
     best = max(known, key=lambda one: one.supervised[_ALIGNMENT].value)
-    where = f" closest in {best.name}" if len(known) > 1 else " closer than others"
+    where = f" closest in {best.name}" if len(known) > 1 else " closer than other rows"
     found = interval(best.supervised[_ALIGNMENT], 2)
     if best.supervised[_ALIGNMENT].low <= 0 or _not_above_chance(best):
-        return f"{intro} Rows of a class are no closer than others{' anywhere' * (len(known) > 1)} (alignment {found})."
-    return f"{intro} Rows of a class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
+        everywhere = " in any representation" * (len(known) > 1)
+        return f"{intro} Rows of one class are no closer than other rows{everywhere} (alignment {found})."
+    return f"{intro} Rows of one class are{where} (alignment {found}, of at most {audit.labels.highest_alignment:.2f})."
 
 
 def _not_above_chance(finding: RepresentationAudit) -> bool:

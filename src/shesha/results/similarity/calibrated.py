@@ -37,7 +37,7 @@ class Calibrated(NullSummary):
     """Reason for a missing score."""
     options: dict[str, Any] = field(default_factory=dict)
     doubts: Doubts | None = None
-    """Possible problems of the conclusion, if they were checked."""
+    """Possible problems with the conclusion, if they were checked."""
 
     @property
     def significant(self) -> bool:

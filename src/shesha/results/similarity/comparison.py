@@ -109,7 +109,7 @@ class Comparison(Result):
     exchanged: str = ""
     """Rows that are exchangeable under the null; empty without calibration."""
     doubts: Doubts | None = None
-    """Possible problems of the conclusion; with fewer than five measures, only those that sums over rows reveal."""
+    """Possible problems with the conclusion; with fewer than five measures, only those that sums over rows reveal."""
     folds: int | None = None
     """Folds of the held-out values, if any."""
 

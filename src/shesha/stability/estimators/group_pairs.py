@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.support.types import Index, Matrix
 
 Pairs = tuple[Index, Index]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import Evidence
 from shesha.support.types import Vector
 

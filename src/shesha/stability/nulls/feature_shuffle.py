@@ -15,7 +15,7 @@ from shesha.kernels.matched_rows_null import row_matching_correlations
 from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.kernels.threads import parallel
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import ROTATING, Request
 from shesha.support.progress import track
 from shesha.support.seeds import spawn

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.kernels.feature_partitions import Partition
 from shesha.kernels.permutation_products import permutation_products
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import DIRECTED, Request
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Mask, Vector

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.estimators.sampled_pairs import pairs_of_partition
 from shesha.stability.nulls.feature_shuffle import ROTATIONS, sampled_null
 from shesha.stability.nulls.row_matching import partitions_per_matching

@@ -34,7 +34,7 @@ def estimate_separation(request: Request) -> Evidence:
     ratios = _sums(rows, y, counts).subtract(_copies(rows, request, counts)).ratios
     if np.isnan(ratios[0]):
         nothing = np.full(request.n_permutations, np.nan)
-        return Evidence(float("nan"), null=nothing, reason="no class has two different members")
+        return Evidence(float("nan"), null=nothing, reason="no class has two distinct rows")
     resampled: Vector = ratios[1:]
     notes: tuple[str, ...] = ()
     if request.n_bootstrap and n > _ALL_PAIRS:
@@ -144,8 +144,8 @@ def class_separation_ratio(
     Returns
     -------
     float
-        At least 0; 1 without separation, larger with more. NaN, with a warning, if no subsample holds
-        two classes and a class with two different members.
+        At least 0; 1 without separation, larger with more. NaN, with a warning, if no subsample contains
+        two classes, one of them with two distinct rows.
 
     Examples
     --------
@@ -165,5 +165,5 @@ def class_separation_ratio(
         chosen[rng.choice(rows.n_rows, size, replace=False), draw] = 1.0
     found = ratios(rows, y, chosen)
     if np.isnan(found).all():
-        raise NotEstimable("no subsample holds two classes and a class with two different members")
+        raise NotEstimable("no subsample contains two classes, one of them with two distinct rows")
     return float(np.nanmean(found))

@@ -152,6 +152,6 @@ def _notes(statistics: Found) -> tuple[str, ...]:
         f"{statistics.text('method', 'standard', 'coherence_', fake=True, data=STIMULATION)}. "
         f"{int((kinds.p_adj <= 0.05).sum())} of the types answer to interferon beyond chance.",
         "Cells of one guide are not replicates. With guides as the unit the pairwise score of "
-        f"{len(alone)} targets stays above 0 ({', '.join(sorted(alone.index))}). Cell by cell, "
+        f"{len(alone)} targets stays above 0 ({', '.join(sorted(alone.index))}). With cells as the unit, "
         f"{int((groups.p_adj <= 0.05).sum())} targets are above chance.",
     )

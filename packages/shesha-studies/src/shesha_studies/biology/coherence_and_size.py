@@ -70,8 +70,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     axes[0].legend(frameon=False, fontsize="small", title="effect")
     fake = rows[rows.effect == 0].groupby("spectrum")[["coherence", "magnitude"]].corr(method="spearman").min().min()
     notes = (
-        f"Without an effect, magnitude and coherence correlate by at least {fake:.2f} over groups of these sizes, so "
-        "most of the published correlation of 0.99 needs no biology. The study `crispr` shows the same for real cells.",
+        f"Without an effect, magnitude and coherence have a correlation of at least {fake:.2f} over groups of these "
+        "sizes, so most of the published correlation of 0.99 needs no biology. The study `crispr` shows the same for "
+        "real cells.",
         ("`closed_form` is the expected value for isotropic noise, from the mean of a correlation of Gaussian pairs."),
     )
     checks = (*_formula_checks(rows), *against(published, {}))

@@ -11,7 +11,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.comparison.engine import Group, group_by_view
 from shesha.measures import Measure
 from shesha.nulls import exchange
-from shesha.nulls.permutation_design import Exchange
+from shesha.nulls.restricted_permutations import Exchange
 from shesha.results import Score
 from shesha.stability import registered_variants
 from shesha.stability.estimate import as_estimate

@@ -17,7 +17,7 @@ from shesha.studies.published import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._local_distances import distance_agreement, neighbour_scale
-from shesha_studies.chance._sides import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.chance._two_modalities import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
             f"The copies have noise of {', '.join(f'{100 * one:g} %' for one in NOISES)} of the rows' length. "
             "The share of pairs above chance at sigma = 0.1 is "
             f"{', '.join(f'{100 * hit:.0f} %' for hit in copies.groupby('noise').hit.mean())}, although "
-            "their local distances correlate by "
+            "their local distances have correlations of "
         )
         + ", ".join(f"{one:.2f}" for one in distances[distances.kind == COPY].groupby("noise").agreement.mean())
         + ".",

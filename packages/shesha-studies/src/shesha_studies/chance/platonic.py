@@ -22,7 +22,7 @@ from shesha_studies.chance._platonic_numbers import (
     untrained_scores,
 )
 from shesha_studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
-from shesha_studies.chance._sides import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
+from shesha_studies.chance._two_modalities import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
 from shesha.studies.published import against, as_number
 from shesha_studies.distinct._bases import SEEDS
+from shesha_studies.distinct._bootstrap_correlations import Correlation
 from shesha_studies.distinct._distinct_tables import Findings, distribution
 from shesha_studies.distinct._transformations import COMPONENTS, NOISE, PROJECTED, variants
-from shesha_studies.resampled import Correlation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from shesha_studies.distinct._transformations import KINDS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha_studies.resampled import Correlation
+    from shesha_studies.distinct._bootstrap_correlations import Correlation
 
 
 def make_facts(found: Findings) -> Facts:

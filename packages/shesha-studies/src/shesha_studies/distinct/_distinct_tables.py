@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.support.types import Vector
+from shesha_studies.distinct._bootstrap_correlations import Correlation, correlation
+from shesha_studies.distinct._random_intercept import MixedModel, random_intercept
+from shesha_studies.distinct._rounded_rows import round_as_stored
 from shesha_studies.distinct._transformations import COMPONENTS, KINDS
-from shesha_studies.resampled import Correlation, MixedModel, as_kept, correlation, random_intercept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +68,7 @@ class Findings:
         """Take the rows of a run apart."""
         import pandas as pd
 
-        rows = as_kept(rows)
+        rows = round_as_stored(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
         small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
         wanted = small.groupby("group").size()

@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
 from shesha_studies.distinct import _tax_tables as tables
-from shesha_studies.distinct._tax_findings import TARGETS, TITLES, Findings, chance_of_jaccard
+from shesha_studies.distinct._tax_ranks import TARGETS, TITLES, Findings, chance_of_jaccard
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,8 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
 from shesha_studies.distinct import _distinct_checks as checks
+from shesha_studies.distinct import _distinct_pictures_and_notes as words
 from shesha_studies.distinct import _distinct_tables as tables
-from shesha_studies.distinct import _distinct_words as words
 from shesha_studies.distinct._bases import BASES, SEEDS, rows_of
 from shesha_studies.distinct._distinct_facts import make_facts
 from shesha_studies.distinct._distinct_tables import Findings

@@ -16,10 +16,10 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
 from shesha_studies.distinct import _tax_checks as checks
+from shesha_studies.distinct import _tax_pictures_and_notes as words
 from shesha_studies.distinct import _tax_tables as tables
-from shesha_studies.distinct import _tax_words as words
 from shesha_studies.distinct._tax_facts import make_facts
-from shesha_studies.distinct._tax_findings import TARGETS, Findings
+from shesha_studies.distinct._tax_ranks import TARGETS, Findings
 from shesha_studies.files import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.objectives import IMAGES, OBJECTIVES, SHAPES, trained

@@ -33,9 +33,9 @@ def make_page(rows: Table, lines: Table) -> Page:
 
 
 _NOTES = (
-    "Published: 15 models of 0.1 to 7 billion weights. SmolLM2-135M-Instruct is a relative of the "
-    "smallest, read from a file of four bits. The tiny GPT has a third of a million weights and was "
-    "trained for half a minute on the same reviews. It can show whether a claim can fail, not what large "
+    "Published: 15 models of 0.1 to 7 billion weights. SmolLM2-135M-Instruct belongs to the family of the "
+    "smallest, and is read from a file with weights of four bits. The tiny GPT has a third of a million weights and "
+    "was trained for half a minute on the same reviews. It can show whether a claim can fail, not what large "
     "models do.",
     "The probe (a logistic regression on mean states, in 5 folds) is fitted again after the damage and "
     "repairs what it can. Verdicts and next words are read with the undamaged model's readout. One "

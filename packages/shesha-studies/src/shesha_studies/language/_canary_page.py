@@ -37,7 +37,8 @@ def make_page(rows: Table, lines: Table) -> Page:
         "layers each, 240 sentences and 100 pairs, with two draws of the noise. A loss of 1 % is two or three "
         "sentences here, so McNemar's test (SST-2) or a jackknife (STS-B) decides at 5 % whether it is a loss.",
         'The text defines Procrustes as 1 - |X - YR|^2 / (|X|^2 + |YR|^2), here "Procrustes, squared". Table 47 fits '
-        "the distance |X - YR| itself, the root of twice that. A root is large where the other numbers are small.",
+        "the distance |X - YR| itself, the square root of twice that. For small numbers the square root is larger "
+        "than the number.",
         "Drift without a loss is no false alarm of a monitor, because the weights did change. A bound must lie above "
         "the drift of mere re-encoding (another order, other batches, weights in half precision).",
         "The table's caption says STS-B, and the method says SST-2 with a logistic regression; both are here.",

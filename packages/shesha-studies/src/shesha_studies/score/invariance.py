@@ -17,8 +17,8 @@ from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.data import D, N, mixture
-from shesha_studies.score._changes import CHANGES, apply_change, printed_example
-from shesha_studies.score._invariance import make_facts
+from shesha_studies.score._invariance_facts import make_facts
+from shesha_studies.score._transformations import CHANGES, apply_change, printed_example
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from shesha.studies.published import against
 from shesha.studies.study_definition import study
 from shesha_studies.score._representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.score._ten_tests import all_tests, baseline
-from shesha_studies.score._validation import UNREACHABLE, published_numbers
 from shesha_studies.score._validation_facts import make_facts
+from shesha_studies.score._validation_numbers import UNREACHABLE, published_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

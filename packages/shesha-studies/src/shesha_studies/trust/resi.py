@@ -9,7 +9,7 @@ import numpy as np
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
-from shesha_studies.trust import _resi as tables
+from shesha_studies.trust import _resi_scores as tables
 from shesha_studies.trust._resi_facts import make_facts
 from shesha_studies.trust._resi_options import option_scores
 from shesha_studies.trust._resi_options_page import option_facts, option_table

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from shesha_studies.resampled import as_kept, correlation, counts, random_intercept, weighted_spearman
+from shesha_studies.distinct._bootstrap_correlations import correlation, counts, weighted_spearman
+from shesha_studies.distinct._random_intercept import random_intercept
+from shesha_studies.distinct._rounded_rows import round_as_stored
 
 
 def test_a_count_is_as_many_copies_of_the_row():
@@ -52,6 +54,6 @@ def test_the_mixed_model_is_that_of_statsmodels():
 
 def test_rows_are_rounded_as_they_are_kept():
     rows = pd.DataFrame({"score": np.random.default_rng(0).standard_normal(50), "n": range(50)})
-    once = as_kept(rows)
-    pd.testing.assert_frame_equal(as_kept(once), once)
+    once = round_as_stored(rows)
+    pd.testing.assert_frame_equal(round_as_stored(once), once)
     assert once.score.tolist() == [float(f"{value:.6g}") for value in rows.score]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.bio._cell_labels import data_matrix, labels, require_anndata
+from shesha.bio._anndata_fields import data_matrix, labels, require_anndata
 from shesha.bio.controls import Controls, find_controls
 from shesha.inputs import load_backed, split_names
 from shesha.inputs import validation as check

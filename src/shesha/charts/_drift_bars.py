@@ -1,4 +1,4 @@
-"""Drifts with their thresholds, and over many checks."""
+"""Drifts with their thresholds, as bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchange designs: which rows are exchangeable, for permutations and resamples."""
+"""Restricted permutations: which rows are exchangeable, with their permutations and resamples."""
 
 from __future__ import annotations
 

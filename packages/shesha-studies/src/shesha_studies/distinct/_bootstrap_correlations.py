@@ -1,18 +1,14 @@
-"""Rank correlations of resampled rows, all draws at once, and a mixed model with one random intercept."""
+"""Rank correlations with bootstrap intervals, all resamples at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.bio.analysis.random_intercept import random_intercept as fit_random_intercept
 from shesha.support.types import Matrix, Vector
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TOGETHER = 250
 
@@ -96,27 +92,3 @@ def counts(n: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.float32
     """How often each of n is drawn, draws x n."""
     drawn = rng.integers(n, size=(n_draws, n)) + n * np.arange(n_draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=n * n_draws).reshape(n_draws, n).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class MixedModel:
-    """y = intercept of its group + slope x + noise."""
-
-    slope: float
-    error: float
-    shared: float
-    """Intraclass correlation: share of the variance that is left which groups explain."""
-
-
-def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
-    """Fit by restricted maximum likelihood over the ratio of the two variances."""
-    _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    found = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
-    shared = found.between / (found.between + found.residual)
-    return MixedModel(float(found.betas[1]), float(found.errors[1]), shared)
-
-
-def as_kept(rows: pd.DataFrame) -> pd.DataFrame:
-    """Round numbers as the kept table of rows has them, so that both give the same ranks and the same page."""
-    floats = [str(name) for name in rows.columns if rows[name].dtype.kind == "f"]
-    return rows.assign(**{name: rows[name].map(lambda value: float(f"{value:.6g}")) for name in floats})

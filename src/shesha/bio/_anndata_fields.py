@@ -1,4 +1,4 @@
-"""The labels of cells, and their rows of the data matrix."""
+"""Fields of AnnData: columns of obs, the data matrix, and the cells of each perturbation."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha_studies.resampled import as_kept
+from shesha_studies.distinct._rounded_rows import round_as_stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class Findings:
     @classmethod
     def build(cls, rows: pd.DataFrame) -> Findings:
         """Name the families."""
-        return cls(as_kept(rows).assign(family=rows.objective + " " + rows["shape"]))
+        return cls(round_as_stored(rows).assign(family=rows.objective + " " + rows["shape"]))
 
     def related(self, first: str, second: str, *, same_width: bool = False) -> Rank:
         """Correlate two columns over networks, or their ranks within widths."""
