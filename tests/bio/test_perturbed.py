@@ -261,3 +261,27 @@ def test_an_array_for_an_option_is_refused():
     X = np.random.default_rng(0).standard_normal((10, 3))
     with pytest.raises(ValueError, match="n_bootstrap_ci must be None, got array"):
         bio.perturbation_effect_size(X, X, n_bootstrap_ci=np.ones(3, dtype=bool))
+
+
+@pytest.mark.parametrize("scale", [1e-14, 1e-9, 1e9])
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_coherence_has_no_smallest_shift(rng, scale, metric):
+    controls, cells = rng.standard_normal((30, 4)), rng.standard_normal((20, 4)) + 1
+    expected = bio.perturbation_coherence(controls, cells, metric=metric)
+    found = bio.perturbation_coherence(controls * scale, cells * scale, metric=metric)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["linear", "rank"])
+@pytest.mark.parametrize("scale", [1e-14, 1e-9, 1e9])
+def test_discordance_has_no_smallest_spread(rng, method, scale):
+    table = pd.DataFrame(rng.random((20, 2)), columns=["Sp", "Mp"])
+    expected = bio.discordance(table, method=method)
+    pd.testing.assert_series_equal(bio.discordance(table * scale, method=method), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+def test_coherence_on_a_line_has_no_discordance(rng, scale):
+    magnitude = rng.random(20)
+    table = pd.DataFrame({"Mp": magnitude, "Sp": scale * (0.1 + 0.3 * magnitude)})
+    assert not bio.discordance(table).any()

@@ -38,10 +38,23 @@ def without_seconds(text):
 
 
 def test_the_table_is_that_of_the_library(invoke, folder, arrays):
-    ended = invoke("compare", folder / "X.npy", folder / "Y.npy")
-    found = shesha.compare(arrays["X"], arrays["Y"], "recommended")
-    assert (ended.status, ended.err) == (0, "")
-    assert without_seconds(ended.out.split("These three measures")[0]) == without_seconds(f"{found}\n")
+    for options, calibrate in (((), True), (("--no-calibrate",), False)):
+        ended = invoke("compare", folder / "X.npy", folder / "Y.npy", *options)
+        found = shesha.compare(arrays["X"], arrays["Y"], "recommended", calibrate=calibrate, seed=0)
+        assert (ended.status, ended.err) == (0, "")
+        assert without_seconds(ended.out.split("These three measures")[0]) == without_seconds(f"{found}\n")
+        assert ("Use --calibrate for chance levels" in ended.out) is not calibrate
+
+
+def test_many_rows_and_chosen_measures_are_calibrated_on_request_only(invoke, folder, monkeypatch):
+    pair = ("compare", folder / "X.npy", folder / "Y.npy")
+    assert "Raw values" in invoke(*pair, "--measures", "CKA").out
+    assert "Raw values" in invoke(*pair, "--pairs", "200").out
+    distances = ("compare", folder / "dX.npy", folder / "dY.npy", "--rdm")
+    assert "above chance" in invoke(*distances).out
+    monkeypatch.setattr("shesha.cli._compare_modes.MOST_ROWS_CALIBRATED", 39)
+    assert "Raw values" in invoke(*pair).out
+    assert "Raw values" in invoke(*distances).out
 
 
 def test_arrays_of_one_file_are_chosen_by_key(invoke, folder, arrays):

@@ -79,7 +79,7 @@ def test_layers_take_them(invoke, files):
         "layers", folder / "a.npz", folder / "a.npz", "--groups", folder / "subject.txt", "--permutations", "39"
     )
     assert ended.status == 0, ended.err
-    assert "(39 permutations, whole groups)" in ended.out
+    assert "39 permutations of whole groups." in ended.out
 
 
 @pytest.mark.parametrize(

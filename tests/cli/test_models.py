@@ -194,7 +194,7 @@ def test_layers_of_two_models_are_compared_without_keeping_them(invoke, place, t
         invoke(*asked, "--shift")
     with pytest.raises(ValueError, match=r"--model must be given twice"):
         invoke("layers", "--model", models[0], "--texts", place / "lines.txt")
-    with pytest.raises(ValueError, match=r"FILE must be given twice, got 1 files"):
+    with pytest.raises(ValueError, match=r"FILE must be given twice, got 1 file"):
         invoke("layers", place / "rows.csv")
 
 

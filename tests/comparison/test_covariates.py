@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import CubicSpline
+from scipy.linalg import null_space, polar
 from scipy.stats import binom, rankdata
 
 import shesha.measures as measures
@@ -123,12 +126,15 @@ def test_of_distances_partial_rsa_is_the_rank_partial_correlation(pair):
 
 
 @pytest.mark.parametrize("measure", ["CKA", "RSA(metric=euclidean)"])
-def test_a_draw_takes_the_covariates_out_again(pair, measure):
+def test_a_draw_is_nearest_to_the_permutation_among_residuals(pair, measure):
     X, Y, known = pair
     orders = np.array([np.random.default_rng(k).permutation(N) for k in range(19)])
     if measure == "CKA":
         left = less(Y, known)
-        expected = [measures.cka(less(X, known), less(left[order], known)) for order in orders]
+        directions = null_space(np.column_stack([np.ones(N), less(np.eye(N), known) - np.eye(N)]).T, rcond=1e-9)
+        nearest = [polar(directions.T @ directions[order])[0] for order in orders]
+        moved = [directions @ one @ directions.T @ left for one in nearest]
+        expected = [measures.cka(less(X, known), one) for one in moved]
     else:
         known = Covariates.build(known, N).distances
         a, b, z = (
@@ -359,3 +365,98 @@ def test_residuals_do_not_depend_on_the_scale_of_the_features(rng, scale):
     rows = rng.standard_normal((40, 3))
     known = Covariates.build(rng.standard_normal(40), 40)
     np.testing.assert_allclose(known.residuals(rows * scale) / scale, known.residuals(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_covariates", [1, 2, 14])
+def test_permuted_residuals_keep_their_degrees_of_freedom(rng, n_covariates):
+    """Adjusted twice, they would lose directions, and half of all wide unrelated data would look related."""
+    known = Covariates.build(rng.standard_normal((40, n_covariates)), 40)
+    rows = known.residuals(rng.standard_normal((40, 60)) + 3)
+    moved = known.permute(rows, rng.permutation(40))
+    centred, permuted = rows - rows.mean(axis=0), moved - moved.mean(axis=0)
+    np.testing.assert_allclose(permuted.T @ permuted, centred.T @ centred, atol=1e-11)
+    np.testing.assert_allclose(known.basis.T @ permuted, 0, atol=1e-12)
+    np.testing.assert_allclose(known.permute(rows, np.arange(40)), rows, atol=1e-12)
+
+
+def test_residuals_permuted_within_the_classes_of_a_label_are_moved_as_they_are(rng):
+    known = Covariates.build(LABELS, N)
+    rows = known.residuals(rng.standard_normal((N, 4)))
+    order = np.concatenate([place[rng.permutation(len(place))] for place in np.arange(N).reshape(3, -1)])
+    np.testing.assert_allclose(known.permute(rows, order), rows[order], atol=1e-12)
+
+
+def test_wide_unrelated_rows_are_no_more_similar_than_permuted_ones():
+    found = []
+    for run in range(3):
+        rng = np.random.default_rng([23, run])
+        X, Y, known = (rng.standard_normal((60, d)) for d in (300, 300, 6))
+        found.append(calibrate(X, Y, "CKA", covariates=known, n_permutations=39, seed=0).z)
+    assert abs(np.mean(found)) < 2.5
+
+
+def test_a_jump_is_taken_out_where_it_is(rng):
+    number = rng.standard_normal(80)
+    jump = np.sign(number - 0.3)[:, None] * rng.standard_normal(12)
+    known = Covariates.build(number, 80)
+    smooth, both = known.fit(rng.standard_normal((80, 12))), known.fit(jump + 0.5 * rng.standard_normal((80, 12)))
+    assert smooth.n_taken == known.n_taken
+    assert both.n_taken == known.n_taken + 1
+    np.testing.assert_allclose(both.residuals(jump), np.tile(jump.mean(axis=0), (80, 1)), atol=1e-9)
+
+
+def test_a_bump_has_two_jumps(rng):
+    number = rng.standard_normal(60)
+    bump = (np.abs(number) < 0.5)[:, None] * 3 * rng.standard_normal(16)
+    known = Covariates.build(number, 60).fit(bump + rng.standard_normal((60, 16)))
+    assert known.n_taken == Covariates.build(number, 60).n_taken + 2
+    np.testing.assert_allclose(known.residuals(bump), np.tile(bump.mean(axis=0), (60, 1)), atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["feature_split", "basis_averaged_split"])
+def test_halves_of_noise_are_not_stable_beyond_two_covariates(variant):
+    """Covariates leave both halves the same rows that are shorter than others."""
+    p_values = []
+    for run in range(3):
+        rng = np.random.default_rng([24, run])
+        X, known = rng.standard_normal((40, 100)), rng.standard_normal((40, 2))
+        p_values.append(chance(X, variant=variant, covariates=known, n_permutations=19, n_draws=4, seed=0).p_value)
+    assert max(p_values) > 0.2
+
+
+def test_halves_that_share_more_than_covariates_are_stable(rng):
+    known = rng.standard_normal((40, 2))
+    X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 60)) + rng.standard_normal((40, 60))
+    assert chance(X + known @ rng.standard_normal((2, 60)), covariates=known, n_permutations=19, seed=0).significant
+
+
+def _with_product(n, labelled, seed):
+    """Two unrelated representations that follow the product of two covariates, and the covariates."""
+    rng = np.random.default_rng(seed)
+    depth, other = rng.standard_normal((2, n))
+    batch = rng.integers(0, 3, n)
+    effect = depth * np.array([-1, 0, 1.5])[batch] if labelled else depth * other
+    sides = [effect[:, None] * rng.standard_normal(8) + rng.standard_normal((n, 8)) for _ in range(2)]
+    return sides, {"depth": depth, "other": batch.astype(str) if labelled else other}, depth * other
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_an_interaction_of_covariates_is_reported_and_its_product_removes_it(labelled):
+    (X, Y), covariates, product = _with_product(120, labelled, 1)
+    with pytest.warns(CalibrationWarning, match=r"still follow the product of .*depth.* and .*other"):
+        calibrate(X, Y, "CKA", covariates=covariates, seed=0)
+    if not labelled:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CalibrationWarning)
+            assert not calibrate(X, Y, "CKA", covariates=covariates | {"product": product}, seed=0).significant
+
+
+def test_effects_that_add_up_are_no_interaction():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 100))
+    effect = np.exp(a) + b**2
+    X, Y = (effect[:, None] * rng.standard_normal(8) + rng.standard_normal((100, 8)) for _ in range(2))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibrate(X, Y, "CKA", covariates={"a": a, "b": b}, seed=0)
+    assert not [one for one in caught if "product of" in str(one.message)]

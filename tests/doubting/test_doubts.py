@@ -167,7 +167,7 @@ def test_a_rare_cluster_is_called_a_cluster_and_not_scale():
         assert "row scale" in doubts(np.exp(0.7 * rng.standard_normal((200, 1))) * noise + offset)
 
 
-@pytest.mark.parametrize(("d", "n_rogue"), [(32, 2), (50, 2), (64, 3), (90, 3)])
+@pytest.mark.parametrize(("d", "n_rogue"), [(32, 2), (50, 2), (64, 3), (90, 3), (40, 4), (120, 4), (64, 5)])
 def test_a_few_rogue_features_are_found_together(d, n_rogue):
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -307,6 +307,18 @@ def test_a_condition_that_alternates_is_told(n):
     assert "alternating order" not in doubts(X, order=False)
     # Classes in turn explain their own order.
     assert "alternating order" not in doubts(X, np.arange(n) % 2)
+
+
+@pytest.mark.parametrize("period", [3, 4, 5])
+def test_conditions_in_turn_are_told(period):
+    rng = np.random.default_rng(period)
+    turn = np.arange(150) % period
+    X = rng.standard_normal((period, 24))[turn] + rng.standard_normal((150, 24))
+    (found,) = (one for one in doubts(X) if one.name == "alternating order")
+    assert "rows repeat with a period of about" in found.text
+    assert found.effect > 0.5 * doubts(X).value
+    # Classes in turn explain their own order.
+    assert "alternating order" not in doubts(X, turn)
 
 
 def test_a_condition_that_both_of_a_pair_alternate_with_is_warned_of():

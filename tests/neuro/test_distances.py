@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.neuro import crossnobis, discriminability
+from shesha.neuro import crossnobis, discriminability, wuc
 
 RNG = np.random.default_rng(11)
 CONDITIONS, RUNS = np.tile(np.arange(4), 6), np.repeat(np.arange(3), 8)
@@ -190,3 +190,19 @@ def test_axes_whose_names_tell_nothing_stay_in_their_order() -> None:
     assert crossnobis(given, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
     twice = xarray.DataArray(X, dims=("trial", "stimulus"))
     assert crossnobis(twice, CONDITIONS, RUNS).values.tolist() == crossnobis(X, CONDITIONS, RUNS).tolist()
+
+
+@pytest.mark.parametrize("noise", ["ledoit-wolf", "diagonal", 0.2, None])
+@pytest.mark.parametrize("offset", [1e6 + 0.3, 1e9])
+def test_what_all_trials_share_changes_no_distance(rng, noise, offset) -> None:
+    shown, runs = np.tile(np.arange(4), 12), np.repeat(np.arange(4), 12)
+    X = rng.standard_normal((48, 10)) + rng.standard_normal((4, 10))[shown]
+    expected = crossnobis(X, shown, runs, noise=noise)
+    np.testing.assert_allclose(crossnobis(X + offset, shown, runs, noise=noise), expected, atol=1e-15 * offset)
+
+
+def test_what_all_trials_share_leaves_the_whitened_cosine_alone(rng) -> None:
+    shown = rng.integers(4, size=80)
+    X = rng.standard_normal((80, 10)) + rng.standard_normal((4, 10))[shown]
+    one, far = (wuc(side, shown, normalize=False, seed=0).observed for side in (X, X + 1e6 + 0.3))
+    assert far == pytest.approx(one, abs=1e-8)

@@ -11,7 +11,7 @@ from shesha.support.types import Index, Matrix, Vector
 Method = Literal["standard", "whitened", "knn"]
 Metric = Literal["cosine", "euclidean"]
 NO_LENGTH = 1e-12
-"""A shorter shift has no direction."""
+"""A shorter shift, in units of the largest entry, has no direction."""
 _PANEL = 512
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from shesha.bio.reproducibility import complete
 from shesha.inputs import validation as check
+from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.support.optional import require
 from shesha.support.types import Vector
 
@@ -58,16 +59,17 @@ def discordance(
     if len(kept) < _FEWEST:
         raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(kept)}")
     coherence, magnitude = (kept[one].to_numpy(dtype=np.float64) for one in (coherence_col, magnitude_col))
-    return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index)
+    # Ranks are exact; anything else is as exact as the coherence.
+    size = 0.0 if method == "rank" else float(np.abs(coherence).max())
+    return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index, size)
 
 
-def as_deviations(values: Vector, index: pd.Index) -> pd.Series:
-    """Return z-scores as a column."""
+def as_deviations(values: Vector, index: pd.Index, size: float) -> pd.Series:
+    """Return z-scores as a column; all 0 if what differs is rounding of numbers of this size."""
     import pandas as pd
 
-    spread = values.std()
-    deviations = (values - values.mean()) / spread if spread >= 1e-12 else np.zeros_like(values)
-    return pd.Series(deviations, index=index, name="discordance")
+    flat = bool(is_constant(values + size, n_terms=len(values)))
+    return pd.Series(np.zeros_like(values) if flat else z_scores(values), index=index, name="discordance")
 
 
 def _shortfall(coherence: Vector, magnitude: Vector, method: str, share: float) -> Vector:
@@ -77,7 +79,7 @@ def _shortfall(coherence: Vector, magnitude: Vector, method: str, share: float) 
         ranks: Vector = rankdata(magnitude) - rankdata(coherence)
         return ranks
     if method == "linear":
-        design = np.column_stack([np.ones_like(magnitude), magnitude])
+        design = np.column_stack([np.ones_like(magnitude), z_scores(magnitude)])
         line: Vector = design @ np.linalg.lstsq(design, coherence, rcond=None)[0]
         return line - coherence
     smoothers = require("statsmodels.nonparametric.smoothers_lowess", "bio", "method='loess' needs statsmodels")

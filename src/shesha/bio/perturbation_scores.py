@@ -17,7 +17,7 @@ from shesha.bio._shifts import (
     whitened,
 )
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.numerical_precision import huge_unit, length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn
@@ -118,7 +118,7 @@ def checked_coherence(
         )
     if most is not None and len(cells) > most:
         cells = cells[generator(seed).choice(len(cells), most, replace=False)]
-    unit = huge_unit(controls, cells)
+    unit = max(length_unit(controls), length_unit(cells))
     controls, cells = controls / unit, cells / unit
     if method == "standard":
         shifts = from_mean(controls, cells)

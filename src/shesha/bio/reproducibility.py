@@ -11,6 +11,7 @@ import numpy as np
 from shesha.bio._cell_labels import data_matrix, dense_rows, labels, require_anndata
 from shesha.bio._shifts import NO_LENGTH
 from shesha.inputs import validation as check
+from shesha.kernels.numerical_precision import length_unit
 from shesha.support import argument_types as kinds
 from shesha.support.types import Matrix
 
@@ -86,7 +87,8 @@ def split_half_reproducibility(
         mask = values == one
         if one == control_label or mask.sum() < min_cells:
             continue
-        shifts = dense_rows(matrix, mask, f"the cells of {one}") - centre
+        cells = dense_rows(matrix, mask, f"the cells of {one}")
+        shifts = (cells - centre) / length_unit(cells)
         cosine = _half_agreement(shifts, n_splits, np.random.default_rng(_seed(one, random_state)))
         lines.append({"perturbation": one, "split_half_cosine": cosine, "n_cells": int(mask.sum())})
     found = pd.DataFrame(lines, columns=["perturbation", "split_half_cosine", "n_cells"])

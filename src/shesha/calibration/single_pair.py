@@ -90,8 +90,8 @@ def calibrate(
         rows. Measures look at the residuals of the features: of class means, and of smooth functions of numbers
         (natural splines of as many terms as cross-validation asks for). Where only distances are known, RSA and RDM
         drift use the rank-partial correlation. The null permutes rows of similar covariates, within `blocks` if given;
-        another design or `permutations` replaces this. Every draw is adjusted again (Freedman and Lane), which costs
-        a view per draw. `docs/calibration.md` has false positives and power.
+        another design or `permutations` replaces this. Draws keep the degrees of freedom of the residuals, which
+        costs a view per draw. `docs/calibration.md` has false positives and power.
     seed : int, Generator or None
         Draws the permutations.
     **options

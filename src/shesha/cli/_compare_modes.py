@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shesha.results import Score
     from shesha.results.similarity.pairwise import PairNumber
 
+MOST_ROWS_CALIBRATED = 2_000
+"""Rows up to which the recommended measures are calibrated by default, in about 20 s of processor time."""
 _NO_VALUE = 2
 
 
@@ -154,6 +156,14 @@ class Comparing:
         return pairs.plot(pairs.measures[0])
 
 
+def is_quickly_calibrated(arrays: Mapping[str, Any]) -> bool:
+    """Return whether chance levels and intervals of these representations take seconds."""
+    from shesha.views import Rdm
+
+    sizes = [rows.n_rows if isinstance(rows, Rdm) else len(rows) for rows in arrays.values()]
+    return max(sizes) <= MOST_ROWS_CALIBRATED
+
+
 def require_value(scores: Sequence[Score]) -> None:
     """End with status 2 if no measure has a value."""
     if not any(score.has_value for score in scores):
@@ -170,6 +180,8 @@ def _default_measures_note(chosen: list[str], permutations: int) -> list[str]:
     if chosen == ["recommended"]:
         others = len(choose("all")) - len(choose("recommended"))
         texts.append(f"These three measures answer different questions. Use --measures all for the other {others}")
+        if not permutations:
+            texts.append("Use --calibrate for chance levels, p-values and intervals.")
     if permutations:
         least = 1 / (permutations + 1)
         texts.append(f"p comes from {permutations:,} random matchings of the rows and cannot be below {least:.2g}.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs, _worker_options
-from shesha.cli._compare_modes import Comparing, require_value
+from shesha.cli._compare_modes import MOST_ROWS_CALIBRATED, Comparing, is_quickly_calibrated, require_value
 from shesha.support.defaults import N_PERMUTATIONS
 
 
@@ -41,12 +41,17 @@ def compare_command(
     device: _model_inputs.Device = None,
     rdm: _file_inputs.Distances = False,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Add chance level, p-value, calibrated score and interval (slow).")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--calibrate/--no-calibrate",
+            help="Add chance level, p-value, calibrated score and interval. [default: for two representations of up to "
+            f"{MOST_ROWS_CALIBRATED:,} rows, with the recommended measures]",
+        ),
+    ] = None,
     permutations: Annotated[
-        int, typer.Option(help="Number of random matchings of the rows, for --calibrate.")
+        int, typer.Option(help="Number of random matchings of the rows, for chance levels.")
     ] = N_PERMUTATIONS,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals, for --calibrate.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -127,7 +132,7 @@ def compare_command(
         comparing = Comparing(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
         files_or_arrays = _as_needed(files, key, rdm, layer_axis, by_position)
         kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(files_or_arrays, calibrate=calibrate, **kept)
+        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **kept)
         return
     if shards:
         given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
@@ -148,7 +153,7 @@ def compare_command(
         )
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
-        chance = {"calibrate": calibrate, "n_draws": permutations, "alpha": 0.05}
+        chance = {"calibrate": bool(calibrate), "n_draws": permutations, "alpha": 0.05}
         comparison = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
         outputs.write(comparison, files)
         require_value(comparison.scores)
@@ -176,11 +181,14 @@ def compare_command(
     if labels is not None:
         comparing.compare_within(arrays, classes, standard=not measures)
     elif len(arrays) == 2:
-        comparing.pair(arrays, calibrate=calibrate, folds=folds, queries=queries, pairs=pairs, error=error)
+        sample = {"folds": folds, "queries": queries, "pairs": pairs, "error": error}
+        if calibrate is None:
+            calibrate = not measures and not any(sample.values()) and is_quickly_calibrated(arrays)
+        comparing.pair(arrays, calibrate=calibrate, **sample)
     elif covariates:
         raise ValueError(f"--covariates needs exactly two representations, got {len(arrays)}: choose them with --key")
     else:
-        comparing.compare_all_pairs(arrays, calibrate=calibrate, workers=workers, layer_axis=None)
+        comparing.compare_all_pairs(arrays, calibrate=bool(calibrate), workers=workers, layer_axis=None)
 
 
 def _refuse_beside_many_files(**options: Any) -> None:

@@ -16,7 +16,7 @@ _WIDE, _NEARLY_ALL = 16, 0.8
 """Number of features above which half of the distances is a large share, and the large share for fewer features."""
 _FEW = 0.02
 """Share of the features that counts as few."""
-_ROGUE, _APART = 3, 2.0
+_ROGUE, _APART = 5, 2.0
 """Number of features that count as few among ten times as many, if each has this multiple of the next share."""
 _MOVED = 0.1
 """Change of a score below which a few features or duplicates do not matter."""
@@ -66,7 +66,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
 
 
 def _n_few(falling: Vector) -> int:
-    """The number of largest shares that count as few: 1 in 50, or up to three that are far larger than the others."""
+    """The number of largest shares that count as few: 1 in 50, or up to five that are far larger than the others."""
     gradual = max(1, int(_FEW * len(falling)))
     held = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):

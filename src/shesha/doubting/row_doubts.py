@@ -31,6 +31,8 @@ _DIRECTIONS = 3
 """Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
 """Fewest features and rows for which scale and position of a row can be separated."""
+_PERIODS = 4
+"""Number of periods that are tried for a whole number of rows."""
 _ORDER_ADVICE = (
     "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
     "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
@@ -80,18 +82,33 @@ def _rotate_stretches(subject: Subject, step: int) -> Index:
 
 @doubt("alternating order", of="both", cheap=True)
 def alternating_order(subject: Subject) -> Doubt | None:
-    """Every other row is similar, as with an alternating condition or two interleaved batches."""
+    """Rows repeat in turn, as with alternating conditions or interleaved batches, and neighbours are not close."""
     dependence = subject.dependence
     classes = subject.classes_here
-    if not subject.ordered or not dependence.has_alternation or (classes is not None and _classes_alternate(subject)):
+    in_turn = dependence.has_alternation or (dependence.period > 0 and not dependence.has_order)
+    if not subject.ordered or not in_turn or (classes is not None and _classes_alternate(subject)):
         return None
-    headline, steps = subject.headline, [_rotate_stretches(subject, step) for step in (2, -2)]
+    step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
+    headline, steps = subject.headline, [_rotate_stretches(subject, one) for one in (step, -step)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
-    text = (
-        "neighbouring rows are farther apart than random rows, and every other row is closer; with each row replaced "
-        f"by the row after the next, {headline.name} is still {kept:.2f} instead of {headline.value:.2f}"
+    what = (
+        "neighbouring rows are farther apart than random rows, and every other row is closer"
+        if dependence.has_alternation
+        else f"rows repeat with a period of about {dependence.period:.3g}"
     )
-    return Doubt("alternating order", max(0.0, kept), dependence.alternation_p_value, text, _ALTERNATION_ADVICE)
+    text = (
+        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {kept:.2f} instead of "
+        f"{headline.value:.2f}"
+    )
+    p_value = dependence.alternation_p_value if dependence.has_alternation else None
+    advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
+    return Doubt("alternating order", max(0.0, kept), p_value, text, advice)
+
+
+def _whole_periods(period: float) -> int:
+    """The number of rows of a few periods that is closest to a whole one; the period found may be a harmonic."""
+    several = period * np.arange(1, _PERIODS + 1)
+    return round(float(several[np.argmin(np.abs(several - np.round(several)).round(1))]))
 
 
 def _classes_alternate(subject: Subject) -> bool:

@@ -37,9 +37,9 @@ def ties(subject: Subject) -> Doubt | None:
     if effect < _DECIDED:
         return None
     text = (
-        f"rows take few values, so many distances are equal; the rule for ties decides {100 * of_ranks:.0f} % "
-        f"of the variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} nearest "
-        "neighbours"
+        "rows take few values or share no entries, so many distances are equal; the rule for ties decides "
+        f"{100 * of_ranks:.0f} % of the variance of their ranks and {100 * of_neighbours:.0f} % of the {_N_NEAREST} "
+        "nearest neighbours"
     )
     which = "ranks and neighbours" if of_ranks >= _DECIDED else "neighbours"
     return Doubt("ties", effect, None, text, f"Use measures of features (CKA) instead of {which}, or use more features")

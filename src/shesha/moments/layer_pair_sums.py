@@ -144,10 +144,11 @@ class LayerMoments:
         if not self._n_pending:
             return
         columns = [concatenate(blocks) for blocks in zip(*self._pending, strict=True)]
-        panels = list(parallel(Panel.build, columns))
         self._is_partial = True
-        self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)
+        # The batches are released before their panels are made: both at once would need twice the memory.
         self._pending, self._n_pending = [], 0
+        panels = list(parallel(Panel.build, columns))
+        self._sums = self._start(panels) if self._sums is None else _absorb(self._sums, panels)
         self._is_partial = False
 
     def _require_whole(self) -> None:

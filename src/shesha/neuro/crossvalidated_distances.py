@@ -50,6 +50,8 @@ class Crossed:
                 f"constant, got entries up to {np.abs(trials.rates).max():.0e}"
             )
         rates = trials.rates / unit
+        # What all trials share changes no distance, but its products would have more digits than these.
+        rates = rates - rates.mean(axis=0)
         turned = not isinstance(covariance, np.ndarray) and covariance != "diagonal" and n > trials.n_trials
         return cls(compress_columns(rates) if turned else rates, runs, trials.n_conditions, n, covariance)
 

@@ -133,7 +133,9 @@ def wuc_score(
     trials: Trials, halves: Halves, orders: Orders, normalize: bool, shrinkage: float | None, options: dict[str, Any]
 ) -> TrialScore:
     """Score checked trials."""
-    rows = compress_columns(centre_and_scale(trials.rates, unit=normalize, centred=False))
+    rows = centre_and_scale(trials.rates, unit=normalize, centred=False)
+    # What all trials share changes no distance, but its products would have more digits than these.
+    rows = compress_columns(rows - rows.mean(axis=0))
     score = WhitenedScore(rows, trials.n_conditions, trials.n_neurons, halves, shrinkage)
     enough = trials.n_conditions >= FEWEST_CONDITIONS
     values = over_orders(lambda order: score.value(trials.codes[order]), orders) if enough else np.full(1, np.nan)

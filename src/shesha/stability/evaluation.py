@@ -66,8 +66,10 @@ def build_request(
     source = score.check_data(X)
     n_rows = len(source) if isinstance(source, Rows) else source.n_rows
     ordered = align_labels(source, y)
+    known = None
     if covariates is not None:
-        source = _remove_covariates(source, Covariates.build(align_labels(source, covariates, "covariates"), n_rows))
+        known = Covariates.build(align_labels(source, covariates, "covariates"), n_rows)
+        source, known = _remove_covariates(source, known)
     classes = score.check_labels(ordered, n_rows) if score.needs_labels else None
     number = int(seed) if isinstance(seed, np.integer) else seed
     return Request(
@@ -81,6 +83,7 @@ def build_request(
         n_sampled,
         number,
         resolve_design(design, n_rows),
+        known,
     )
 
 
@@ -91,12 +94,13 @@ def _require_taken(name: str, value: object, variant: Variant, takers: list[Vari
         raise ValueError(f"{name} must be left out for {variant.name!r}; it applies to {known}")
 
 
-def _remove_covariates(source: Rows | Rdm, known: Covariates) -> Rows:
-    """Return the residuals of the features given the covariates."""
+def _remove_covariates(source: Rows | Rdm, known: Covariates) -> tuple[Rows, Covariates]:
+    """Return the residuals of the features given the covariates, with as many terms of these as they need."""
     if known.columns is None or not isinstance(source, Rows):
         raise ValueError("covariates need features, got distances between rows")
     rows = source.whole.rows
-    return Rows(known.fit(rows).residuals(rows), source.name)
+    known = known.fit(rows)
+    return Rows(known.residuals(rows), source.name), known
 
 
 def resolve_design(design: Design | Exchange | None, n_rows: int) -> Exchange | None:

@@ -15,7 +15,7 @@ from shesha.stability._registry import Variant
 from shesha.stability.class_labels import Classes
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Vector
-from shesha.views import Rdm, Rows
+from shesha.views import Covariates, Rdm, Rows
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Request:
     seed: int | np.random.Generator | None = None
     design: Exchange | None = None
     """The rows that are exchangeable; None means all."""
+    covariates: Covariates | None = None
+    """What was removed from the features."""
 
     @property
     def n_rows(self) -> int:

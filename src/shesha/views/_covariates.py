@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
+from shesha.kernels.standardisation import is_constant
 from shesha.kernels.upper_triangles import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.permutation_design import Exchange
 from shesha.support.arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
-from shesha.views._spline_choice import choose_n_terms, orthonormal_basis
+from shesha.views._spline_choice import choose_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm
 
 FEWEST_FREE = 4
@@ -66,7 +67,7 @@ class Covariates:
         parts = {name: _code_column(column, name, n_rows) for name, column in _columns(covariates, n_rows)}
         numbers = {name: part[:, 0] for name, part in parts.items() if len(np.unique(part)) > len(part.T) + 1}
         n_terms = int(np.clip(_most_terms(n_rows, numbers), 1, MOST_TERMS))
-        terms = _terms(parts, dict.fromkeys(numbers, n_terms))
+        terms = _terms(parts, {name: natural_spline(number, n_terms) for name, number in numbers.items()})
         found = cls(np.concatenate(list(parts.values()), axis=1), terms=terms, numbers=numbers, parts=parts)
         if n_rows - found.n_taken < FEWEST_FREE:
             raise ValueError(
@@ -87,8 +88,7 @@ class Covariates:
             return self
         labels = [part for name, part in self.parts.items() if name not in self.numbers]
         rest = np.concatenate([np.empty((self.n_rows, 0)), *labels], axis=1)
-        counts = choose_n_terms(self.numbers, rest, sides, MOST_TERMS, most)
-        return replace(self, terms=_terms(self.parts, counts))
+        return replace(self, terms=_terms(self.parts, choose_terms(self.numbers, rest, sides, MOST_TERMS, most)))
 
     @property
     def n_rows(self) -> int:
@@ -122,6 +122,23 @@ class Covariates:
         found[:, left <= _NOTHING * lengths] = 0.0
         return np.asarray((found + mean) * unit)
 
+    def permute(self, residuals: Matrix, order: Index) -> Matrix:
+        """Return residuals in another order, without the covariates and with all their degrees of freedom.
+
+        Adjusted again, permuted rows would lose the directions that went into the space of the covariates, and wide
+        unrelated data would look related. The orthogonal matrix that is nearest to the permutation, among those that
+        keep the space of the residuals, loses none.
+        """
+        unit = length_unit(residuals)
+        rows = residuals / unit
+        mean = rows.mean(axis=0)
+        moved = np.where(is_constant(rows), 0.0, rows - mean)[order]
+        basis, turned = self.basis, self.basis[order]
+        lost = basis.T @ moved
+        left, cosines, right = np.linalg.svd(turned.T @ basis)
+        back = (turned @ left - basis @ (right.T * cosines)) / (1 + cosines)
+        return np.asarray((moved - basis @ lost - back @ (right @ lost) + mean) * unit)
+
     def take(self, rows: Index) -> Covariates:
         """The covariates of some rows."""
         if self.given is not None:
@@ -151,10 +168,9 @@ def _most_terms(n_rows: int, numbers: Mapping[str, Vector]) -> int:
     return n_rows // (_ROWS_PER_TERM * n_numbers) if n_numbers else 0
 
 
-def _terms(parts: Mapping[str, Matrix], counts: Mapping[str, int]) -> Matrix:
-    """Regressors: smooth terms of each number that is counted, and columns of labels."""
-    found = [natural_spline(part[:, 0], counts[name]) if name in counts else part for name, part in parts.items()]
-    return np.concatenate(found, axis=1)
+def _terms(parts: Mapping[str, Matrix], of_numbers: Mapping[str, Matrix]) -> Matrix:
+    """Regressors: terms of each number, and columns of labels."""
+    return np.concatenate([of_numbers.get(name, part) for name, part in parts.items()], axis=1)
 
 
 def _columns(covariates: Any, n_rows: int) -> Iterator[tuple[str, NDArray[Any]]]:

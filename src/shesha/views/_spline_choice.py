@@ -1,4 +1,4 @@
-"""How many spline terms of each number the features need, by generalised cross-validation."""
+"""How many spline terms and jumps of each number the features need, by generalised cross-validation."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _COUNTS = (6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40)
 _MORE = 1.5
 """Cross-validation stops where the curve that is left is as large as its error: a test of many rows still sees that."""
 _MOST_FEATURES = 256
+_MOST_JUMPS, _OF_A_JUMP = 3, 2
+"""Jumps of each number, and the degrees of freedom of one whose place is searched for."""
 
 
 def orthonormal_basis(terms: Matrix) -> Matrix:
@@ -22,10 +24,10 @@ def orthonormal_basis(terms: Matrix) -> Matrix:
     return np.ascontiguousarray(left[:, values > 1e-9 * max(1.0, float(values.max(initial=0.0)))])
 
 
-def choose_n_terms(
+def choose_terms(
     numbers: Mapping[str, Vector], rest: Matrix, sides: Sequence[Matrix], fewest: int, most: int
-) -> dict[str, int]:
-    """Return the number of spline terms of each number, one number after the other.
+) -> dict[str, Matrix]:
+    """Return the terms of each number, one number after the other: of a spline, and of jumps that no spline follows.
 
     Parameters
     ----------
@@ -40,17 +42,63 @@ def choose_n_terms(
     References
     ----------
     .. [1] Craven & Wahba 1979, Smoothing noisy data with spline functions, Numerische Mathematik 31.
+    .. [2] Friedman 1991, Multivariate adaptive regression splines, Annals of Statistics 19 (what a place costs).
     """
-    n_terms = dict.fromkeys(numbers, fewest)
+    chosen = {name: natural_spline(number, fewest) for name, number in numbers.items()}
     candidates = [fewest, *(count for count in _COUNTS if fewest < count < most), most]
     rows = [_sample(side) for side in sides]
     for name, number in numbers.items() if most > fewest else ():
-        others = [natural_spline(numbers[other], count) for other, count in n_terms.items() if other != name]
-        fixed = np.concatenate([rest, *others], axis=1)
-        losses = [_losses(rows, np.concatenate([fixed, natural_spline(number, count)], axis=1)) for count in candidates]
-        best = candidates[int(np.argmin(losses, axis=0).max())]
-        n_terms[name] = min(most, round(_MORE * best)) if best > fewest else fewest
-    return n_terms
+        fixed = np.concatenate([rest, *(terms for other, terms in chosen.items() if other != name)], axis=1)
+        chosen[name] = _spline_and_jumps(number, fixed, rows, candidates)
+    return chosen
+
+
+def _spline_and_jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], candidates: Sequence[int]) -> Matrix:
+    """Terms of a number beside fixed ones: as many jumps as the side wants that wants most, then spline terms alike."""
+    fewest, most = candidates[0], candidates[-1]
+    splines = [natural_spline(number, count) for count in candidates]
+    models = []
+    for n_jumps in range(_MOST_JUMPS + 1):
+        jumps = _jumps(number, fixed, rows, n_jumps)
+        given = np.concatenate([fixed, jumps], axis=1)
+        losses = [_losses(rows, np.concatenate([given, spline], axis=1), n_jumps) for spline in splines]
+        models.append((jumps, np.array(losses)))
+    jumps, least = models[int(np.argmin([losses.min(axis=0) for _, losses in models], axis=0).max())]
+    best = candidates[int(np.argmin(least, axis=0).max())]
+    spline = natural_spline(number, min(most, round(_MORE * best))) if best > fewest else splines[0]
+    return np.concatenate([spline, jumps], axis=1)
+
+
+def _jumps(number: Vector, fixed: Matrix, rows: Sequence[Matrix], n_jumps: int) -> Matrix:
+    """So many jumps beside a line, each at its best place given the others: a spline would bend where they are."""
+    line = np.concatenate([fixed, number[:, None]], axis=1)
+    jumps = np.empty((len(number), 0))
+    # Found one by one, then each again twice.
+    for step in range(3 * n_jumps):
+        kept = jumps if step < n_jumps else np.delete(jumps, 0, axis=1)
+        jump = _best_jump(number, rows, np.concatenate([line, kept], axis=1))
+        if jump is None:
+            break
+        jumps = np.concatenate([kept, jump[:, None]], axis=1)
+    return jumps
+
+
+def _best_jump(number: Vector, rows: Sequence[Matrix], terms: Matrix) -> Vector | None:
+    """The jump that takes the largest share off what terms leave of a side; none where nothing is left to take."""
+    basis = orthonormal_basis(terms)
+    order = np.argsort(number, kind="stable")
+    ends = np.flatnonzero(np.diff(number[order]) > 0)
+    n, below = len(number), ends + 1.0
+    lengths = below * (n - below) / n - (np.cumsum(basis[order], axis=0)[ends] ** 2).sum(axis=1)
+    inverse = np.where(lengths > 1e-6 * n, 1 / np.maximum(lengths, 1e-6 * n), 0.0)
+    best, share = None, 0.0
+    for side in rows:
+        left = side - basis @ (basis.T @ side)
+        gains = (np.cumsum(left[order], axis=0)[ends] ** 2).sum(axis=1) * inverse
+        place, total = int(np.argmax(gains)), float((left**2).sum())
+        if total > 0 and gains[place] > share * total:
+            best, share = (number > number[order[ends[place]]]).astype(np.float64), float(gains[place]) / total
+    return best
 
 
 def _sample(side: Matrix) -> Matrix:
@@ -60,8 +108,8 @@ def _sample(side: Matrix) -> Matrix:
     return np.asarray(chosen - chosen.mean(axis=0))
 
 
-def _losses(rows: Sequence[Matrix], terms: Matrix) -> list[float]:
+def _losses(rows: Sequence[Matrix], terms: Matrix, n_jumps: int) -> list[float]:
     """Generalised cross-validation of each side: the squares that are left, over the squared degrees of freedom."""
     basis = orthonormal_basis(terms)
-    free = len(terms) - 1 - basis.shape[1]
+    free = len(terms) - 1 - basis.shape[1] - (_OF_A_JUMP - 1) * n_jumps
     return [float((side**2).sum() - ((basis.T @ side) ** 2).sum()) / max(free, 1) ** 2 for side in rows]

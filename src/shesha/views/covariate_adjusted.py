@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import labels_in_order
@@ -56,9 +55,9 @@ class Adjusted(Representation):
         """The same of some rows only, adjusted among themselves."""
         return Adjusted(self.given.take_rows(chosen), self.covariates.take(chosen))
 
-    def reorder(self, order: Index) -> Adjusted:
-        """The residuals in another order of the rows, adjusted again, so that degrees of freedom are equal."""
-        return Adjusted(Representation(np.ascontiguousarray(self.rows[order]), self.precision), self.covariates)
+    def reorder(self, order: Index) -> Representation:
+        """The residuals in another order of the rows, without the covariates and with equal degrees of freedom."""
+        return Representation(self.covariates.permute(self.rows, order), self.precision)
 
     def __getstate__(self) -> tuple[Any, Any]:
         """Drop views from a copy, which makes its own."""

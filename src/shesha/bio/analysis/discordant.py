@@ -59,8 +59,10 @@ def discordances(
     kept = complete(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     found = []
     for _, part in parts(kept, by):
-        a, b = (_residuals(part, name, given) for name in (x, y))
-        found.append(as_deviations(a, part.index) - as_deviations(b, part.index))
+        a, b = (
+            as_deviations(_residuals(part, name, given), part.index, float(part[name].abs().max())) for name in (x, y)
+        )
+        found.append(a - b)
     return pd.concat(found).rename("discordance")
 
 

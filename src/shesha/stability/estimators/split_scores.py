@@ -17,7 +17,7 @@ from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_onc
 from shesha.stability.estimators.intervals import monte_carlo_error
 from shesha.stability.estimators.sampled_pairs import plan_sample, uses_all_pairs
 from shesha.stability.nulls import sampled_row_matching
-from shesha.stability.nulls.feature_shuffle import choose_null
+from shesha.stability.nulls.choice import choose_null
 from shesha.stability.request import THINNING, Evidence, Request
 from shesha.support.memory import memory_budget
 from shesha.support.progress import track
@@ -173,7 +173,10 @@ def _from_pairs(request: Request) -> Evidence:
     parts = draw_until(score_all, request)
     scores = np.array([part.score for part in parts])
     defined = [part for part in parts if part.score == part.score]
-    null = sampled_row_matching.null(halves, request, draws)
+    if request.covariates is None:
+        null = sampled_row_matching.null(halves, request, draws)
+    else:
+        null = choose_null(request, request.n_features, draws[: request.options["n_draws"]]).null([], lambda *_: None)
     n_used = sample.distinct or n_scored
     if not defined:
         return Evidence(float("nan"), scores, null=null, reason=CONSTANT, n_pairs=n_used)

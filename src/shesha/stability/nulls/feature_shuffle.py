@@ -16,13 +16,12 @@ from shesha.kernels.numerical_precision import length_unit
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.kernels.threads import parallel
 from shesha.nulls.permutation_design import Exchange
-from shesha.stability.nulls.row_matching import Matchings
 from shesha.stability.request import ROTATING, Request
 from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views import Representation, Rows, SplitHalves
+from shesha.views import Covariates, Representation, Rows, SplitHalves
 from shesha.views.split_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
@@ -65,14 +64,16 @@ class UnlinkedFeatures:
             return np.empty(0)
         assert isinstance(request.source, Rows)
         rows, metric = request.source.whole.rows, request.options["metric"]
-        design = request.exchange
+        design, known = request.exchange, request.covariates
         if n_pairs(len(rows)) > PAIRS:
             return sampled_null(rows, design, request, PAIRS, self.rotations, _rotate_principal_axes)
         draws = zip(_draws(request), _turns(self.rotations), strict=False)
-        return np.array([_score(shuffle_features(rows, design, rng), metric, turn) for rng, turn in draws])
+        return np.array([_score(shuffle_features(rows, design, rng, known), metric, turn) for rng, turn in draws])
 
 
-def shuffle_features(rows: Matrix, design: Exchange, rng: np.random.Generator) -> Matrix:
+def shuffle_features(
+    rows: Matrix, design: Exchange, rng: np.random.Generator, known: Covariates | None = None
+) -> Matrix:
     """Return the rows with the values of each feature permuted separately.
 
     Parameters
@@ -81,7 +82,12 @@ def shuffle_features(rows: Matrix, design: Exchange, rng: np.random.Generator) -
     design : Exchange
         Which rows may take each other's place.
     rng : Generator
+    known : Covariates, optional
+        What was removed from the features.
     """
+    if known is not None:
+        columns = np.split(rows, rows.shape[1], axis=1)
+        return np.concatenate([known.permute(column, design.draw(rng)) for column in columns], axis=1)
     return np.stack([column[design.draw(rng)] for column in rows.T], axis=1)
 
 
@@ -151,7 +157,7 @@ def sampled_null(
         return _mean(
             [
                 row_matching_correlations(own, at_least, within, halves, [np.arange(len(own))], rng)[0]
-                for own, halves in turned(shuffle_features(scaled, design, rng), metric, turn)
+                for own, halves in turned(shuffle_features(scaled, design, rng, request.covariates), metric, turn)
             ]
         )
 
@@ -172,10 +178,3 @@ def _turns(rotations: Sequence[Draw]) -> Iterator[list[Draw]]:
 
 def _mean(scores: Sequence[float]) -> float:
     return float("nan") if np.isnan(scores).all() else float(np.nanmean(scores))
-
-
-def choose_null(request: Request, n_features: int, draws: Sequence[Draw]) -> Matchings | UnlinkedFeatures:
-    """Return the null of a split score: shuffled features if a rotation mixes them, otherwise matched rows."""
-    if request.variant.view_options.get("rotated"):
-        return UnlinkedFeatures(request, draws)
-    return Matchings.build(request, n_features)

@@ -14,7 +14,7 @@ from shesha.support.types import Index, Matrix
 Rng = np.random.Generator
 Arguments = dict[str, Any]
 """What `calibrate` is given: X, Y, and how rows may be exchanged."""
-CLUSTERS, WIDTH, RANK = 8, 8, 4
+CLUSTERS, WIDTH, WIDE, RANK = 8, 8, 300, 4
 
 
 def two_clusters(rng: Rng, n: int, d: int) -> Matrix:
@@ -124,11 +124,11 @@ def _number(rng: Rng, n: int, effect: float, design: str, shared: bool) -> Argum
 def _known_covariates(rng: Rng, n: int, data: str, shared: bool) -> Arguments:
     """X and Y depend on batches or numbers that are given as covariates."""
     covariates, effect = _EFFECTS[data](rng, n)
-    hidden = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0)
+    hidden, width = rng.standard_normal((n, 3)) * (0.7 if shared else 0.0), WIDE if "features" in data else WIDTH
     X, Y = (
-        1.5 * effect @ rng.standard_normal((effect.shape[1], WIDTH))
-        + hidden @ rng.standard_normal((3, WIDTH))
-        + rng.standard_normal((n, WIDTH))
+        1.5 * effect @ rng.standard_normal((effect.shape[1], width))
+        + hidden @ rng.standard_normal((3, width))
+        + rng.standard_normal((n, width))
         for _ in "XY"
     )
     return {"X": X, "Y": Y, "covariates": covariates}
@@ -159,7 +159,9 @@ _EFFECTS: dict[str, Callable[[Rng, int], tuple[Any, Matrix]]] = {
     "a known number": _numbers(1, lambda z: z),
     "a known number, quadratic": _numbers(1, lambda z: z**2),
     "a known number, one wave": _numbers(1, lambda z: np.asarray(np.sin(np.pi * z / 2) * np.sqrt(2))),
+    "a known number, a jump": _numbers(1, lambda z: np.sign(z - 0.3)),
     "two known numbers": _numbers(2, lambda z: z),
+    "two known numbers, 300 features": _numbers(2, lambda z: z),
     "two known numbers, quadratic": _numbers(2, lambda z: z**2),
     "a known number and a batch": _number_and_batch,
 }

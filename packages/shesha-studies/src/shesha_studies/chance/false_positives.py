@@ -82,11 +82,12 @@ def _designs() -> Iterator[dict[str, Any]]:
         (score, "a period", one, 200) for score in ("CKA", "mutual kNN(k=5)") for one in ("shift", "phase covariates")
     ]
     for score, data, design, n in kinds:
+        d = unrelated.WIDE if "features" in data else unrelated.WIDTH
         for truth in (NOTHING, SIGNAL):
             # No design that fails its level has a power worth knowing.
             if truth == NOTHING or (design in ("covariates", "shift") and (data in KNOWN or "known" not in data)):
                 for batch in range(BATCHES):
-                    yield _cell("designs", score, data, design, n, unrelated.WIDTH, truth, batch)
+                    yield _cell("designs", score, data, design, n, d, truth, batch)
 
 
 def _groups() -> Iterator[dict[str, Any]]:

@@ -1,0 +1,22 @@
+"""Which null a split score has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shesha.stability.nulls.feature_shuffle import UnlinkedFeatures
+from shesha.stability.nulls.residual_matching import MatchedResiduals
+from shesha.stability.nulls.row_matching import Matchings
+from shesha.stability.request import Request
+from shesha.views.split_halves import Draw
+
+
+def choose_null(
+    request: Request, n_features: int, draws: Sequence[Draw]
+) -> Matchings | MatchedResiduals | UnlinkedFeatures:
+    """Return the null of a split score: shuffled features if a rotation mixes them, otherwise matched rows."""
+    if request.variant.view_options.get("rotated"):
+        return UnlinkedFeatures(request, draws)
+    if request.covariates is not None and request.n_permutations:
+        return MatchedResiduals(request, draws)
+    return Matchings.build(request, n_features)

@@ -1,0 +1,72 @@
+"""The row-matching null of a split score of residuals: covariates left them fewer degrees of freedom than rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shesha.kernels.distances import Metric, n_pairs
+from shesha.kernels.matched_rows_null import row_matching_correlations
+from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.sampled_feature_halves import Masks
+from shesha.stability.nulls.feature_shuffle import PAIRS
+from shesha.stability.nulls.row_matching import partitions_per_matching
+from shesha.stability.request import ROTATING, Request
+from shesha.support.progress import track
+from shesha.support.seeds import spawn
+from shesha.support.types import Index, Matrix, Vector
+from shesha.support.warnings import NotEstimable
+from shesha.views import Representation, Rows, SplitHalves
+from shesha.views.split_halves import Draw
+
+
+@dataclass(frozen=True)
+class MatchedResiduals:
+    """Draws whose second half is that of permuted residuals, without the covariates and with all degrees of freedom.
+
+    Covariates leave both halves the same distances that are smaller than others, which merely permuted rows would not
+    share: unrelated halves would count as stable.
+    """
+
+    request: Request
+    partitions: Sequence[Draw]
+    """Of the score; draws take turns through them."""
+
+    @property
+    def empty_null(self) -> Vector:
+        """The null if no partition has a score."""
+        return np.full(self.request.n_permutations, np.nan)
+
+    def products(self, at: int, found: object) -> None:
+        """Do nothing, because no draw uses a partition of the data."""
+
+    def null(self, products: object, visit: object) -> Vector:
+        """Score each draw on as many partitions as a matching of rows."""
+        request, known = self.request, self.request.covariates
+        assert known is not None and isinstance(request.source, Rows)
+        rows, orders = request.source.whole.rows, request.orders()
+        together = partitions_per_matching(rows.shape[1], len(self.partitions))
+        values = []
+        for k, order in enumerate(track(orders, len(orders), "matchings")):
+            moved = known.permute(rows, order)
+            turn = [self.partitions[(k * together + one) % len(self.partitions)] for one in range(together)]
+            scores = [self._score(rows, moved, np.asarray(one), k) for one in turn]
+            values.append(float("nan") if np.isnan(scores).all() else float(np.nanmean(scores)))
+        return np.array(values)
+
+    def _score(self, rows: Matrix, moved: Matrix, features: Index, number: int) -> float:
+        """Correlation of the first half of the features with the second half of the moved rows."""
+        metric: Metric = self.request.options["metric"]
+        half, natural = len(features) // 2, np.arange(len(features))
+        both = np.concatenate([rows[:, features[:half]], moved[:, features[half:]]], axis=1)
+        if n_pairs(len(rows)) > PAIRS:
+            rng = spawn(self.request.seed, ROTATING + number)
+            masks, own = Masks.build([natural]), np.arange(len(rows))
+            return float(row_matching_correlations(both / length_unit(both), PAIRS, metric, masks, [own], rng)[0])
+        try:
+            halves = SplitHalves.build(Representation(both, np.finfo(float).eps), metric=metric)
+        except NotEstimable:
+            return float("nan")
+        return float(halves.visit([natural], lambda _, one: one.correlation)[0])
