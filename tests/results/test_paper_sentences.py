@@ -148,9 +148,7 @@ EXPECTED = {
     "NoiseCeiling": lambda one: [
         f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
     ],
-    "OverTime": lambda one: [
-        f"was {three(one.observed)} (at 0 and 0) over 72 trials (24 of them unused in each draw) of 30 neurons"
-    ],
+    "OverTime": lambda one: [f"was {three(one.observed)} (at 0 and 0) over 72 trials of 30 neurons"],
     "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
     "PartialCorrelations": lambda one: [
         f"a {three(one['a'].raw)} {ends(one['a'].raw_low, one['a'].raw_high)}, {p(one['a'].raw_p)}, partial "
