@@ -59,7 +59,7 @@ class Arguments:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         rng = np.random.default_rng(0)
-        self._X = rng.normal(size=(N, 6)) + np.arange(N)[:, None] % 4
+        self._X = rng.normal(size=(N, 6)) + rng.permutation(np.arange(N) % 4)[:, None]
         self._Y = self._X[:, :5] @ rng.normal(size=(5, 5)) + rng.normal(size=(N, 5))
         np.save(folder / "good.npy", self._X)
         pd.DataFrame({"a": self._X[:, 0], "label": np.arange(N) % 2}).to_csv(folder / "good.csv")

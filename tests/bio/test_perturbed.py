@@ -64,7 +64,7 @@ def test_however_the_matrix_is_stored_the_numbers_are_the_same(adata, kind, tmp_
         adata.write_h5ad(path)
         adata = anndata.read_h5ad(path, backed="r") if kind == "backed" else _lazily(path)
     found = bio.coherence_test(adata, "gene", **options)
-    same(found.drop(columns="reason"), expected.drop(columns="reason"))
+    same(found, expected)
 
 
 def _lazily(path):
@@ -103,7 +103,7 @@ def test_scanpys_manner(adata, tmp_path):
     # What is left in AnnData can be written and read again.
     adata.write_h5ad(tmp_path / "out.h5ad")
     again = anndata.read_h5ad(tmp_path / "out.h5ad")
-    read, written = (one.uns["coherence"]["table"].drop(columns="reason").rename_axis(None) for one in (again, adata))
+    read, written = (one.uns["coherence"]["table"].rename_axis(None) for one in (again, adata))
     same(read, written)
 
 
@@ -149,8 +149,8 @@ def test_cells_without_a_label_take_no_part(adata):
     assert np.isnan(found.cosines[some]).all()
     assert "unused" not in found.excluded
     same(
-        bio.coherence_test(adata, "gene", obsm=None, n_draws=19).drop(columns="reason"),
-        bio.coherence_test(kept, "gene", obsm=None, n_draws=19).drop(columns="reason"),
+        bio.coherence_test(adata, "gene", obsm=None, n_draws=19),
+        bio.coherence_test(kept, "gene", obsm=None, n_draws=19),
     )
     adata.obs["batch"] = pd.Series([None, *adata.obs["batch"][1:]], index=adata.obs_names, dtype=object)
     assert bio.coherence_table(adata, "gene", blocks="batch", n_draws=0).notes[-1].startswith(f"{len(some)} cells")

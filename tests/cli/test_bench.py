@@ -357,7 +357,7 @@ def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_
     table = invoke("bench", "leaderboard", tmp_path / "board")
     assert table.status == 0, table
     assert "| place |" in table.out
-    assert invoke("bench", "submit", tmp_path / "few", "--store", store, "--measure", "CKA").out.startswith("1 files")
+    assert invoke("bench", "submit", tmp_path / "few", "--store", store, "--measure", "CKA").out.startswith("1 file in")
 
 
 def test_a_measure_alone_is_never_first_of_one(toys, invoke, tmp_path):

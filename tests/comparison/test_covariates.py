@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -426,3 +428,35 @@ def test_halves_that_share_more_than_covariates_are_stable(rng):
     known = rng.standard_normal((40, 2))
     X = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 60)) + rng.standard_normal((40, 60))
     assert chance(X + known @ rng.standard_normal((2, 60)), covariates=known, n_permutations=19, seed=0).significant
+
+
+def _with_product(n, labelled, seed):
+    """Two unrelated representations that follow the product of two covariates, and the covariates."""
+    rng = np.random.default_rng(seed)
+    depth, other = rng.standard_normal((2, n))
+    batch = rng.integers(0, 3, n)
+    effect = depth * np.array([-1, 0, 1.5])[batch] if labelled else depth * other
+    sides = [effect[:, None] * rng.standard_normal(8) + rng.standard_normal((n, 8)) for _ in range(2)]
+    return sides, {"depth": depth, "other": batch.astype(str) if labelled else other}, depth * other
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_an_interaction_of_covariates_is_reported_and_its_product_removes_it(labelled):
+    (X, Y), covariates, product = _with_product(120, labelled, 1)
+    with pytest.warns(CalibrationWarning, match=r"still follow the product of .*depth.* and .*other"):
+        calibrate(X, Y, "CKA", covariates=covariates, seed=0)
+    if not labelled:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CalibrationWarning)
+            assert not calibrate(X, Y, "CKA", covariates=covariates | {"product": product}, seed=0).significant
+
+
+def test_effects_that_add_up_are_no_interaction():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 100))
+    effect = np.exp(a) + b**2
+    X, Y = (effect[:, None] * rng.standard_normal(8) + rng.standard_normal((100, 8)) for _ in range(2))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibrate(X, Y, "CKA", covariates={"a": a, "b": b}, seed=0)
+    assert not [one for one in caught if "product of" in str(one.message)]

@@ -39,7 +39,9 @@ def test_by_default_every_condition_has_as_many_trials_as_the_rarest() -> None:
     assert found.observed == trial_split(X, shown, trials_per_half=int(rarest), **FAST).observed
     assert f"{rarest} of each condition" in found.name
     assert found.n_unused == 188 - 10 * rarest
-    assert f"{found.n_unused} of 188 trials unused in each draw" in str(found.notes)
+    assert f"{found.n_unused} of 188 trials unused, because" in str(found.notes)
+    assert f"188 trials ({found.n_unused} unused in each draw) x" in str(found)
+    assert f"over 188 trials ({found.n_unused} of them unused in each draw)" in found.sentence()
 
 
 def test_without_unequal_numbers_nothing_is_lost() -> None:

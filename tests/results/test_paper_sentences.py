@@ -111,9 +111,9 @@ EXPECTED = {
         f"{three(one.coherence)}, was above chance at 0.05 {null(one)}99 null groups)",
     ],
     "CoherenceTable": lambda one: [
-        "1 of 3 groups moved together",
+        "1 of 3 groups moved its rows together beyond chance (p_adj <= 0.05",
         f"moved {three(one['moved'].unbiased)} {ends(one['moved'].unbiased_ci_low, one['moved'].unbiased_ci_high)}",
-        f"over 20 rows, {p(one['moved'].p_adjusted)}",
+        f"over 20 rows, p_adj = {p(one['moved'].p_adjusted).removeprefix('p = ')}",
     ],
     "Comparison": lambda one: [
         f"{three(each.value)} {ends(each.interval_low, each.interval_high, '')}, chance {three(each.null_mean)}, "
@@ -148,7 +148,9 @@ EXPECTED = {
     "NoiseCeiling": lambda one: [
         f"was {three(one.lower)} to {three(one.upper)} (3 repeats of 40 rows; two repeats agree"
     ],
-    "OverTime": lambda one: [f"was {three(one.observed)} (at 0 and 0) over 72 trials of 30 neurons"],
+    "OverTime": lambda one: [
+        f"was {three(one.observed)} (at 0 and 0) over 72 trials (24 of them unused in each draw) of 30 neurons"
+    ],
     "PairwiseComparison": lambda one: ["6 of 6 pairs above chance", "(first and second, p = 0.025)", "39 permutations"],
     "PartialCorrelations": lambda one: [
         f"a {three(one['a'].raw)} {ends(one['a'].raw_low, one['a'].raw_high)}, {p(one['a'].raw_p)}, partial "
@@ -177,7 +179,10 @@ EXPECTED = {
         f"was {three(one.corrected)}, corrected for few trials ({three(one.distance)} as it"
     ],
     "StreamVerdict": lambda one: [f"10^{one.log10_highest:.1f} (alarm at 10^{one.log10_threshold:.1f}", "no alarm"],
-    "TrialScore": lambda one: [f"was {three(one.observed)} over 72 trials of 30 neurons under 6 conditions", null(one)],
+    "TrialScore": lambda one: [
+        f"was {three(one.observed)} over 72 trials (24 of them unused in each draw) of 30 neurons under 6 conditions",
+        null(one),
+    ],
     "TwoSample": lambda one: [
         f"{three(one.statistic)}, null mean {three(one.null_mean)}, threshold {three(one.threshold)}"
     ],

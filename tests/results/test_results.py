@@ -190,7 +190,7 @@ def test_a_file_whose_names_and_numbers_disagree_is_refused(tmp_path):
     labels = LabelClasses(("a", "b"), (3, 4))
     path = labels.save(tmp_path / "labels.json")
     path.write_text(path.read_text().replace('["a", "b"]', '["a"]'))
-    with pytest.raises(ValueError, match="result must have as many names as sizes, got 1 names, 2 sizes"):
+    with pytest.raises(ValueError, match="result must have as many names as sizes, got 1 name, 2 sizes"):
         shesha.load(path)
 
 

@@ -86,7 +86,7 @@ def test_what_is_no_matrix_is_refused(named, kind):
 
 def test_a_matrix_without_columns_is_refused(named):
     name, call = named
-    with pytest.raises(ValueError, match=rf"{re.escape(name)} must have at least [14] columns, got 0"):
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} must have at least [14] columns?, got 0"):
         call(GOOD[:, :0])
 
 

@@ -31,7 +31,8 @@ _HEADS = {
     "missing": "without a score",
 }
 _SCORES = (
-    Explained("rank", "Place among the measures in one test on one data set and network; 1 is best.", "benchmark.md"),
+    Explained("rank", "Place among the measures in one test on one data set and network; 1 is best. Each test counts "
+    "by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.", "benchmark.md"),
     Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
     "difference that the "
     "test defines; 1 is best, 0 is chance.", "benchmark.md"),
@@ -71,7 +72,7 @@ def report_page(
         else (
             as_table(_measure_first(ranks_for_display(run_data.ranks)).rename(columns=_HEADS), "Mean ranks, 1 is best"),
         ),
-        doubts=(Text(_FEW), *(Item(f"Not run or not complete: {test.title}") for test in run_data.missing_tests)),
+        doubts=(Text(_FEW), *_missing_tests(run_data)),
         sections=(
             *_tests(run_data),
             Section("What the scores mean", _SCORES),
@@ -96,7 +97,7 @@ def _answer(ranks: pd.DataFrame | None) -> str:
     if len(overall) == 1:
         return f"Only {overall.index[0]} was run, and a single measure has no rank. Run others on the same models."
     if "source" in ranks and (own := ranks[ranks["source"] == "own"]["measure"].unique()).size < len(overall) / 2:
-        places = {name: 1 + list(overall.index).index(name) for name in own}
+        places = overall.rank(method="min").astype(int)[own]
         told = ", ".join(f"{name} is {place} of {len(overall)}" for name, place in places.items())
         return (
             f"By mean rank over the domains, {told}; the other {len(overall) - len(own)} scores are the published ones."
@@ -112,6 +113,11 @@ def _measure_first(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[["measure", *(name for name in frame.columns if name != "measure")]]
 
 
+def _missing_tests(found: Gathered) -> Iterator[Item]:
+    if found.missing_tests:
+        yield Item(f"Not run or not complete: {', '.join(test.title for test in found.missing_tests)}")
+
+
 def _tests(found: Gathered) -> Iterator[Section]:
     for test, name, title in found.tests():
         wide = found.table(name).round(2)
@@ -122,4 +128,10 @@ def _tests(found: Gathered) -> Iterator[Section]:
 def _published_sections(ranks: pd.DataFrame) -> list[Section]:
     if ranks.empty:
         return []
-    return [Section("Ranks compared with the published ones", (as_table(_measure_first(ranks), "Ranks"),))]
+    return [
+        Section(
+            "Ranks compared with the published ones",
+            (as_table(_measure_first(ranks).rename(columns={"position": "place"}), "Ranks"),),
+            "Ranks among the measures that were run here, by their scores and by the published ones.",
+        )
+    ]

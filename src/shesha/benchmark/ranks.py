@@ -51,8 +51,8 @@ def rank(
     Returns
     -------
     DataFrame
-        domain, measure, mean, median (of the ranks; 1 is best), position (1 is best), n (ranks), missing (scores that
-        the measure lacks). Measures without any rank come last.
+        domain, measure, mean, median (of the ranks; 1 is best), position (1 is best; equal ranks share the first),
+        n (ranks), missing (scores that the measure lacks). Measures without any rank come last.
 
     Examples
     --------
@@ -70,6 +70,7 @@ def rank(
         found = found.sort_values(["median", "mean"], kind="stable", na_position="last", ignore_index=True)
         found.insert(0, "domain", domain)
         found["position"] = range(1, len(found) + 1)
+        found["position"] = found.groupby(["median", "mean"], dropna=False)["position"].transform("min")
         found = found.rename(columns={"count": "n"})
         ordered.append(found.assign(missing=cells - found["n"]))
     columns = ["domain", "measure", "mean", "median", "position", "n", "missing"]

@@ -76,8 +76,8 @@ def coherence_table(
     Returns
     -------
     CoherenceTable
-        Prints; `to_frame()`; `plot()`; ``["STAT1"]`` is one line; `links` reports how much of the correlation of
-        magnitude and coherence also occurs without any effect.
+        Prints the answer, then the table; `sentence()` for a paper; `to_frame()`; `plot()`; ``["STAT1"]`` is one line;
+        `links` reports how much of the correlation of magnitude and coherence also occurs without any effect.
 
     Examples
     --------
@@ -135,9 +135,9 @@ def coherence_test(
     DataFrame
         By perturbation, what to read first: n, unbiased with its interval, p_adj (Benjamini and Hochberg) and the
         verdict in words ('moves together', 'not above chance', 'doubtful: interval holds 0'). Then coherence,
-        ci_low, ci_high, chance, p, calibrated (0 at the threshold of chance), chance and p of unbiased, magnitude,
-        unbiased_magnitude, spread, snr, and the reason where there is no chance level. `attrs` holds what was left
-        out and how it was made.
+        ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased, magnitude,
+        unbiased_magnitude, its chance, spread, snr. `attrs` holds the 'headline', the 'sentence' for a paper, what
+        was left out and how it was made. ``print(coherence_table(...))`` fits a terminal.
 
     Examples
     --------
@@ -165,7 +165,9 @@ def coherence_test(
         groups=groups,
         **options,
     )
-    return table.to_frame()
+    frame = table.to_frame()
+    frame.attrs |= {"headline": table.headline, "sentence": table.sentence()}
+    return frame
 
 
 def coherence(
@@ -254,7 +256,7 @@ def _score_cells(adata: AnnData, design: CellDesign, options: dict[str, Any]) ->
         notes.append(
             f"{count(design.n_without, 'cell')} without a label {agree(design.n_without, 'is', 'are')} left out"
         )
-    return replace(scores, notes=(*scores.notes, *notes), cosines=cosines)
+    return replace(scores, notes=(*scores.notes, *notes), cosines=cosines, group_noun="perturbation", row_noun="cell")
 
 
 def _as_uns(result: CoherenceTable) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.covariate_interactions import interactions
 from shesha.doubting import diagnostic_rows
 from shesha.nulls.dependence import find_dependence, p_value_within_design
 from shesha.nulls.design_builder import exchange
@@ -38,6 +39,13 @@ def _warn_of_covariates(rows: Sequence[Matrix], covariates: Covariates, design: 
                 "or use more rows",
                 CalibrationWarning,
             )
+    for first, second in interactions(rows, covariates):
+        warn(
+            f"features still follow the product of {first} and {second}, as if the effect of one depended on the "
+            "other. P-values may be too small: pass the product as a further covariate (for a label, one column per "
+            "class)",
+            CalibrationWarning,
+        )
 
 
 def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> str:

@@ -149,6 +149,7 @@ def coherence_by_group(
         null=null,
         exchanged=drawn.exchanged,
         n_draws=draws,
+        n_shuffled=sum(map(bool, drawn.shuffled)),
         links=links(results, drawn),
         notes=_notes(row_layout, drawn),
         seed=number(seed),

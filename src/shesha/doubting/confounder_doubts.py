@@ -44,9 +44,13 @@ def label_confounding(subject: Subject) -> Doubt | None:
     found = [one for one in found if one[1] <= _CONFOUNDED_LEVEL and one[0] >= _CONFOUNDED]
     if found:
         strength, p_value, name = max(found)
-        text = f"classes are confounded with {name} (association {strength:.2f}), so no score separates the two"
+        named = f"{name}=" if name in subject.design else name
+        text = f"classes are confounded with {named} (association {strength:.2f}), so no score separates the two"
         advice = (
-            f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
+            "The null allows for it but the score does not: read p. If each class has its own value, no analysis can "
+            "separate the two"
+            if name in subject.design
+            else f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
             "pass it as groups=; no analysis can then separate the two"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)

@@ -91,7 +91,7 @@ class EqualTrials:
             notes.append(f"conditions left out of some draws, for the same reason: {check.join_items(partly)}")
         if n_unused:
             notes.append(
-                f"{n_unused} of {trials.n_trials} trials unused in each draw, because every condition has as many "
+                f"{n_unused} of {trials.n_trials} trials unused, because every condition has as many "
                 f"in each {part}; min_trials= leaves rare conditions out, trials_per_{part}='all' uses all trials"
             )
         return Use(text, n_unused, dropped, tuple(notes))

@@ -159,10 +159,10 @@ def trial_split(
     split of trials (odd and even trials, 13 of each condition): 0.9427, above
         chance
       chance 0.0202 +- 0.15 (6.11 sd above), p = 0.00995 (200 circular shifts)
-      240 trials x 30 neurons, 6 conditions
-      note: 84 of 240 trials unused in each draw, because every condition has as
-        many in each half; min_trials= leaves rare conditions out,
-        trials_per_half='all' uses all trials
+      240 trials (84 unused in each draw) x 30 neurons, 6 conditions
+      note: 84 of 240 trials unused, because every condition has as many in each
+        half; min_trials= leaves rare conditions out, trials_per_half='all' uses
+        all trials
     """
     check.choice(metric, METRICS, "metric")
     check.boolean(normalize, "normalize")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shesha.report import page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, BesideNull
-from shesha.support.plurals import count
+from shesha.support.plurals import agree, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +127,10 @@ class CoherenceTable(Result):
     null: str = "controls"
     exchanged: str = "controls"
     n_draws: int = 0
+    n_shuffled: int = 0
+    """Number of large groups whose null shuffles labels, because a null group would leave too few controls."""
+    group_noun: str = "group"
+    row_noun: str = "row"
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
     seed: int | None = None
@@ -149,16 +153,19 @@ class CoherenceTable(Result):
         """How many groups move together above chance, and which."""
         tested = [one for one in self.groups if one.has_null]
         if not tested:
-            return f"None of {len(self.groups)} groups has a chance level."
-        above = sorted((one for one in tested if one.verdict == _TOGETHER), key=lambda one: -one.unbiased)
-        named = ", ".join(one.name for one in above[:_NAMED])
-        more = f" and {len(above) - _NAMED} more" if len(above) > _NAMED else ""
-        unsure = [one.name for one in tested if one.verdict == _UNSURE]
-        doubt = f" {len(unsure)} more are above chance, but the intervals of their scores contain 0." if unsure else ""
+            return f"No chance level for {count(len(self.groups), self.group_noun)}."
+        above, unsure = self.named(_TOGETHER), self.named(_UNSURE)
+        listed = f": {_list_names(above)}" if above else ""
+        doubt = f" Doubtful, because the interval of the score holds 0: {_list_names(unsure)}." if unsure else ""
+        moves = agree(len(above), "moves its", "move their")
         return (
-            f"{len(above)} of {len(tested)} groups move together, above chance at {tested[0].alpha:g} corrected for "
-            f"their number{f': {named}{more}' if above else ''}.{doubt}"
+            f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s together beyond chance "
+            f"(p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
         )
+
+    def named(self, verdict: str) -> list[Coherence]:
+        """Return the groups with a verdict, the most coherent first."""
+        return sorted((one for one in self.groups if one.verdict == verdict), key=lambda one: -one.unbiased)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, without the cosines of the rows."""
@@ -201,20 +208,21 @@ class CoherenceTable(Result):
 
     def __str__(self) -> str:
         """Print the table, most coherent first, and possible problems."""
-        frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "from", "unbiased_ci_high": "to"})
+        frame = self.to_frame()[list(_PRINTED)].rename(columns={"unbiased_ci_low": "low", "unbiased_ci_high": "high"})
         frame.index.name = None
         lines = [
             *wrap(self.headline, page_width(), hanging=""),
             "",
-            f"coherence of {count(len(self.groups), 'group')} against {self.n_controls:,} controls ({self.control}), "
-            f"{self.method}",
+            f"coherence of {count(len(self.groups), self.group_noun)} against {self.n_controls:,} controls "
+            f"({self.control}), {self.method}",
         ]
         formats = {name: _decimals(digits) for name, digits in zip(frame.columns, _PRINTED.values(), strict=True)}
         del formats["verdict"]
         formats["n"] = lambda value: f"{int(value):,}"
         formats["p_adj"] = lambda value: "-" if value != value else f"{value:.2g}"
         lines += frame.to_string(formatters=formats, max_rows=40, na_rep="-").splitlines()
-        lines += [str(one) for one in self.links]
+        lines.append("")
+        lines += [line for one in self.links for line in wrap(str(one), page_width())]
         if self.excluded:
             named = "; ".join(f"{name} ({why})" for name, why in list(self.excluded.items())[:5])
             more = f" and {len(self.excluded) - 5} more" if len(self.excluded) > 5 else ""
@@ -224,7 +232,7 @@ class CoherenceTable(Result):
 
 
 _PLAIN = ("magnitude", "coherence", "null_mean")
-_NAMED = 5
+_NAMED = 10
 """Groups that the headline names."""
 _TOGETHER, _UNSURE = "moves together", "doubtful: interval holds 0"
 _PRINTED = {
@@ -244,7 +252,6 @@ _COLUMNS = {
     "ci_low": "ci_low",
     "ci_high": "ci_high",
     "chance": "null_mean",
-    "chance_sd": "null_sd",
     "threshold": "threshold",
     "p": "p_value",
     "calibrated": "score",
@@ -253,12 +260,15 @@ _COLUMNS = {
     "magnitude": "magnitude",
     "unbiased_magnitude": "unbiased_magnitude",
     "magnitude_chance": "magnitude_chance",
-    "magnitude_p": "magnitude_p",
     "spread": "spread",
     "snr": "snr",
-    "reason": "reason",
 }
 """Columns of the table, and their fields."""
+
+
+def _list_names(groups: list[Coherence]) -> str:
+    more = f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else ""
+    return ", ".join(one.name for one in groups[:_NAMED]) + more
 
 
 def _decimals(digits: int) -> Callable[[float], str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from shesha.results import sentence_parts as say
-from shesha.results.base import reaches_level
 from shesha.results.coherence.coherence import Coherence, CoherenceTable
 from shesha.results.paper_sentences import claim
+from shesha.support.plurals import agree
 
 _SOURCE = "coherence of shifts (Raju 2026)"
 
@@ -32,21 +32,21 @@ def _unbiased(one: Coherence) -> str:
 @claim.register
 def _table(result: CoherenceTable) -> str:
     tested = [one for one in result.groups if one.has_null]
-    ordered = sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))
-    above = [one for one in ordered if reaches_level(one.p_adjusted, one.alpha)]
-    clauses = say.join_clauses(
-        [
-            f"{one.name} {_unbiased(one)} over {one.n:,} rows, p = {say.format_p(one.p_adjusted)}"
-            for one in above or ordered[:1]
-        ],
-        "more groups",
-    )
-    unsure = sum(one.unbiased_ci_low <= 0 for one in above)
-    doubt = f"; the intervals of {unsure} of these contain 0" if unsure else ""
-    which = "" if above or not clauses else "closest: "
-    alpha = tested[0].alpha if tested else 0.05
+    above, unsure = result.named("moves together"), result.named("doubtful: interval holds 0")
+    closest = [] if above else sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))[:1]
+    listed = say.join_clauses([_group(one, result.row_noun) for one in above or closest], f"more {result.group_noun}s")
+    which = "" if above or not closest else "closest: "
+    doubt = f"; for {len(unsure)} more, p_adj is as small but the interval contains 0" if unsure else ""
+    shuffled = f" (for {say.count(result.n_shuffled, f'large {result.group_noun}')}, of shuffled labels)"
+    alpha, rows = tested[0].alpha if tested else 0.05, f"{result.row_noun}s"
     return (
-        f"{len(above)} of {say.count(len(result.groups), 'group')} moved together above chance at {alpha:g} by the "
-        f"{_SOURCE}, {result.method}, against {result.n_controls:,} controls ({which}{clauses or 'no chance level'}; "
-        f"{result.n_draws:,} null groups of {result.exchanged}, p corrected by Benjamini and Hochberg){doubt}"
+        f"{len(above)} of {say.count(len(tested), result.group_noun)} moved {agree(len(above), 'its', 'their')} {rows} "
+        f"together beyond chance (p_adj <= {alpha:g}, Benjamini and Hochberg) by the unbiased {_SOURCE}, "
+        f"{result.method}, against {result.n_controls:,} controls ({which}{listed or 'no chance level'}){doubt}; "
+        f"p compares the mean cosine with {result.n_draws:,} null groups of {result.exchanged}"
+        f"{shuffled if result.n_shuffled else ''}"
     )
+
+
+def _group(one: Coherence, noun: str) -> str:
+    return f"{one.name} {_unbiased(one)} over {say.count(one.n, noun)}, p_adj = {say.format_p(one.p_adjusted)}"

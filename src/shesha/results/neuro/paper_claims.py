@@ -16,7 +16,8 @@ def _trial_score(result: TrialScore) -> str:
     name = result.name.replace("_", " ")
     if result.observed != result.observed:
         return f"The score {name} could not be estimated: {result.reason}"
-    sizes = f"over {result.n_trials:,} trials of {result.n_neurons:,} neurons"
+    unused = f" ({result.n_unused:,} of them unused in each draw)" if result.n_unused else ""
+    sizes = f"over {result.n_trials:,} trials{unused} of {result.n_neurons:,} neurons"
     sizes += f" under {say.count(result.n_conditions, 'condition')}" if result.n_conditions else ""
     start = f"The score {name} was {say.format_number(result.observed)} {sizes}"
     if not result.has_null:

@@ -83,7 +83,8 @@ class TrialScore(NullSummary):
                 f"  chance {self.null_mean:.4f} +- {self.null_sd:.2g} ({self._p_value_text}), p = {self.p_value:.3g} "
                 f"({self.n_permutations} {_score_sentence(self)})"
             )
-        size = f"  {self.n_trials:,} trials x {self.n_neurons:,} neurons"
+        unused = f" ({self.n_unused:,} unused in each draw)" if self.n_unused else ""
+        size = f"  {self.n_trials:,} trials{unused} x {self.n_neurons:,} neurons"
         lines.append(size + (f", {self.n_conditions} conditions" if self.n_conditions else ""))
         lines += [f"  {name} {value:.4f}" for name, value in self.further.items()]
         if self.n_lost:

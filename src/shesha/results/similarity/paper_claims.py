@@ -117,12 +117,20 @@ def _unit_matching(result: UnitMatching) -> str:
 
 @claim.register
 def _within_classes(result: WithinClasses) -> str:
-    sizes = [result.sizes[name] for name in result.classes]
-    rows = say.span(sizes) + " rows per class"
-    told = "; ".join(f"{add_source(name)} {_values_within(result, name)}" for name in result.measures)
+    return f"{_kept_within(result)} ({_null_within(result)})"
+
+
+def _kept_within(result: WithinClasses, *, sources: bool = True) -> str:
+    """Return what was kept within which class, and the values, with the source of each measure."""
+    values = {add_source(name) if sources else name: _values_within(result, name) for name in result.measures}
+    return f"{result.headline.removesuffix('.')}: {'; '.join(f'{name} {told}' for name, told in values.items())}"
+
+
+def _null_within(result: WithinClasses) -> str:
+    rows = say.span([result.sizes[name] for name in result.classes])
     return (
-        f"{result.headline.removesuffix('.')}: {told} ({rows}; permutations of rows within the class, p corrected over "
-        "the classes by Benjamini and Hochberg)"
+        f"{rows} rows per class; permutations of rows within the class, p corrected over the classes by Benjamini and "
+        "Hochberg"
     )
 
 
@@ -143,4 +151,8 @@ def _values_within(result: WithinClasses, measure: str) -> str:
 
 @claim.register
 def _several_within_classes(result: SeveralWithinClasses) -> str:
-    return "; ".join(_within_classes(one) for one in result)
+    first, *others = result
+    told = [_kept_within(first), *(_kept_within(one, sources=False) for one in others)]
+    if len({_null_within(one) for one in result}) == 1:
+        return f"{'. '.join(told)} ({_null_within(first)})"
+    return ". ".join(f"{text} ({_null_within(one)})" for text, one in zip(told, result, strict=True))

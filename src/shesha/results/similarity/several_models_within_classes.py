@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.report import Column, Page, page_width, table, wrap
+from shesha.report import Page, page_width, table, wrap
 from shesha.results.base import Result
 from shesha.results.plot_docstring import draws_axes
 from shesha.results.similarity.within_classes import WithinClasses
@@ -53,6 +53,11 @@ class SeveralWithinClasses(Result):
         return any(one.is_interrupted for one in self)
 
     @property
+    def column_note(self) -> str:
+        """What the columns mean."""
+        return f"{WithinClasses.calibrated_note} P-values are corrected over the classes of one representation."
+
+    @property
     def headline(self) -> str:
         """One sentence per representation."""
         return " ".join(one.headline for one in self)
@@ -91,20 +96,13 @@ class SeveralWithinClasses(Result):
 
     def __str__(self) -> str:
         """Print a sentence per representation, and a table of calibrated scores per measure."""
-        from shesha.results.similarity.within_classes_page import calibrated_cell
+        from shesha.results.similarity.within_classes_page import several_columns
 
         width = page_width()
         lines = [line for one in self for line in wrap(one.headline, width)]
+        lines += wrap(self.comparisons[0].excluded_note, width) if self.comparisons[0].excluded else []
         for measure in self.measures:
-            cells = [
-                [Column(one.second, tuple(calibrated_cell(one, measure, name) for name in self.classes))]
-                for one in self
-            ]
+            columns = [[column] for column in several_columns(self, measure)]
             lines += ["", f"{measure} with {self.reference}, calibrated (* above chance)"]
-            lines += table(list(self.classes), cells, width)
-        excluded = self.comparisons[0].excluded
-        left = "; ".join(f"{name} ({why})" for name, why in excluded.items())
-        note = f"{WithinClasses.column_note} P-values are corrected over the classes of one representation."
-        for text in (note, f"Not compared: {left}." if left else ""):
-            lines += ["", *wrap(text, width, hanging="")] if text else []
-        return "\n".join(lines)
+            lines += table(list(self.classes), columns, width)
+        return "\n".join([*lines, "", *wrap(self.column_note, width, hanging="")])

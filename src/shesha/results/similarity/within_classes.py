@@ -35,10 +35,13 @@ class WithinClasses(Result):
     """Classes that were not compared, with the reason."""
     corrected: dict[str, dict[str, float]]
     """p-values by measure and class, corrected over classes (Benjamini and Hochberg)."""
-    column_note: ClassVar[str] = (
+    calibrated_note: ClassVar[str] = (
         "Chance is the mean value when rows are matched at random within the class (and block). Calibrated is 0 up to "
-        f"the chance threshold and 1 at the best value. '{_ALL}' permutes rows within classes only. Its value is high "
-        "because classes differ, and its p concerns structure within classes."
+        "the chance threshold and 1 at the best value."
+    )
+    column_note: ClassVar[str] = (
+        f"{calibrated_note} '{_ALL}' permutes rows within classes only. Its value is high because classes differ, and "
+        "its p concerns structure within classes."
     )
 
     def __iter__(self) -> Iterator[Comparison]:
@@ -80,18 +83,24 @@ class WithinClasses(Result):
         """Within which classes the second lost the geometry of the first, and within which it kept it."""
         kept, lost = self.kept, self.lost
         mixed = [name for name in self.classes if name not in (*kept, *lost)]
-        parts = []
+        parts, compared = [], " compared" if self.excluded else ""
         if lost:
             parts.append(f"lost the geometry within {_join(lost)} ({_no_measure(self.measures)})")
         if kept:
             every = len(kept) == len(self.classes) > 1
-            it, where = "it" if lost else "the geometry", f"all {len(kept)} classes" if every else _join(kept)
+            it, where = "it" if lost else "the geometry", f"all {len(kept)}{compared} classes" if every else _join(kept)
             parts.append(f"kept {it} within {where} (above chance by {_every_measure(self.measures)})")
         told = " and ".join(parts)
         if mixed:
             some = f"by some measures only within {_join(mixed)}"
             told = f"{told}; above chance {some}" if told else f"shares the geometry above chance {some}"
         return f"{self.second}, compared with {self.first}, {told}."
+
+    @property
+    def excluded_note(self) -> str:
+        """Which classes were not compared, and why; empty if all were."""
+        left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
+        return f"Not compared: {left}." if left else ""
 
     def is_above(self, measure: str, name: str) -> bool:
         """Whether a measure is above chance within a class, corrected over the classes.
@@ -159,8 +168,7 @@ class WithinClasses(Result):
                 *told,
             ]
             lines.append("")
-        left = "; ".join(f"{name} ({why})" for name, why in self.excluded.items())
-        for text in (self.column_note, f"Not compared: {left}." if left else ""):
+        for text in (self.column_note, self.excluded_note):
             lines += wrap(text, width, hanging="")
         return "\n".join(lines)
 

@@ -67,7 +67,7 @@ def several_within_classes_page(result: SeveralWithinClasses) -> Page:
                 for table in (measure_table(one, name) for name in result.measures)
             ),
             Section("What the measures respond to", _explanations(result.comparisons[0])),
-            Section("What the columns mean", (Text(result.comparisons[0].column_note),)),
+            Section("What the columns mean", (Text(result.column_note),)),
         ),
         ran=run_details(result),
     )
@@ -93,10 +93,18 @@ def measure_table(result: WithinClasses, measure: str) -> Table:
 
 def several_table(result: SeveralWithinClasses, measure: str) -> Table:
     """Return a line per class and a column per representation: calibrated scores, marked where above chance."""
-    columns = tuple(
+    return Table(
+        result.classes, (several_columns(result, measure),), f"{measure}, calibrated (* above chance)", "class"
+    )
+
+
+def several_columns(result: SeveralWithinClasses, measure: str) -> tuple[Column, ...]:
+    """Return the number of rows of each class, and a column of calibrated scores per representation."""
+    sizes = {name: size for one in result for name, size in one.sizes.items()}
+    cells = (
         Column(one.second, tuple(calibrated_cell(one, measure, name) for name in result.classes)) for one in result
     )
-    return Table(result.classes, (columns,), f"{measure}, calibrated (* above chance)", "class")
+    return (Column("rows", tuple(f"{sizes[name]:,}" for name in result.classes)), *cells)
 
 
 def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
@@ -107,8 +115,7 @@ def calibrated_cell(result: WithinClasses, measure: str, name: str) -> str:
 
 
 def _excluded_classes(result: WithinClasses) -> tuple[Part, ...]:
-    left = "; ".join(f"{name} ({why})" for name, why in result.excluded.items())
-    return (Item(f"Not compared: {left}."),) if left else ()
+    return (Item(result.excluded_note),) if result.excluded else ()
 
 
 def _explanations(result: WithinClasses) -> tuple[Part, ...]:

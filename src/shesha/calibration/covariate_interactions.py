@@ -1,0 +1,79 @@
+"""Interactions of covariates in residuals: effects of one covariate that depend on another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from shesha.support.types import Matrix
+from shesha.views import Covariates
+
+_DRAWS, _LEVEL = 199, 0.005
+"""Permutations, and the p-value that both sides must have: by chance in about one of 40,000 pairs of covariates."""
+_MOST_ROWS = 2048
+"""Rows that are looked at."""
+_MOST_COLUMNS = 16
+"""Products of more columns, as of two labels of many classes, are not tested."""
+_DISTINCT = 1e-6
+"""Share of a product that must not be a function of the covariates already."""
+
+
+def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:
+    """Return pairs of covariates whose product both sides still follow.
+
+    The share of the residuals' variance along the product is compared with that along permuted products, less what the
+    covariates explain of these: residuals have no variance along the covariates.
+
+    Parameters
+    ----------
+    rows : sequence of arrays of shape (n_samples, n_features)
+        Residuals of each side.
+    covariates : Covariates
+        What was removed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.standard_normal((2, 100))
+    >>> covariates = Covariates.build({"a": a, "b": b}, 100)
+    >>> noise, follows = rng.standard_normal((100, 5)), rng.standard_normal((100, 5)) + (a * b)[:, None]
+    >>> len(interactions([follows, follows], covariates)), len(interactions([follows, noise], covariates))
+    (1, 0)
+    """
+    rng = np.random.default_rng(0)
+    n = len(rows[0])
+    chosen = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
+    basis = np.linalg.qr(np.column_stack([np.ones(len(chosen)), covariates.basis[chosen]]))[0]
+    sides = [_residuals(side[chosen], basis) for side in rows]
+    found = []
+    for first, second in combinations(covariates.parts, 2):
+        products = _products(covariates.parts[first][chosen], covariates.parts[second][chosen], basis)
+        if not products.shape[1]:
+            continue
+        drawn = (products, *(products[rng.permutation(len(chosen))] for _ in range(_DRAWS)))
+        directions = [np.linalg.qr(_residuals(one, basis))[0] for one in drawn]
+        if all(_p_value(directions, side) <= _LEVEL for side in sides):
+            found.append((first, second))
+    return found
+
+
+def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
+    """Orthonormal directions of the products of two covariates, less what the covariates alone explain."""
+    if a.shape[1] * b.shape[1] > _MOST_COLUMNS:
+        return np.empty((len(a), 0))
+    products = (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+    u, sizes, _ = np.linalg.svd(_residuals(products, basis), full_matrices=False)
+    return np.asarray(u[:, sizes > _DISTINCT * float(np.linalg.norm(products))])
+
+
+def _residuals(columns: Matrix, basis: Matrix) -> Matrix:
+    return np.asarray(columns - basis @ (basis.T @ columns))
+
+
+def _p_value(directions: Sequence[Matrix], side: Matrix) -> float:
+    """p-value of the first of the directions."""
+    along = (np.concatenate(directions, axis=1).T @ side) ** 2
+    shares = along.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
+    return float(np.mean(shares >= shares[0]))
