@@ -1,4 +1,4 @@
-"""Measure how often groups without an effect look coherent, and how often intervals hold the mean score.
+"""Measure how often groups without an effect look coherent, and how often intervals contain the mean score.
 
     python scripts/make_coherence_table.py [--runs 400] [--out docs/coherence_rates.md]
 

@@ -190,7 +190,7 @@ def test_groups_of_a_class_count_from_their_smallest_size():
     rows, reason = _rows(inside, None, group, 3)
     assert reason == ""
     assert sorted(group[rows]) == ["b"] * 3 + ["c"] * 3 + ["d"] * 3
-    assert _rows(inside, None, group, 4)[1] == "1 groups of at least 4 rows, fewer than 3"
+    assert _rows(inside, None, group, 4)[1] == "1 group of at least 4 rows, fewer than 3"
     inside[-2:] = False
     assert _rows(inside, None, group, 3)[1] == "2 groups of at least 3 rows, fewer than 3"
     assert sorted(group[_rows(inside, None, group, 2)[0]]) == sorted([*"aabbccdd"])

@@ -150,7 +150,7 @@ UNUSABLE = [
         lambda X: ([X], [X]),
         {"measure": "neighbours"},
         ValueError,
-        "measure must be one measure, got 'neighbours', which is several",
+        "measure must be a single measure, got 'neighbours', which names several",
     ),
     (lambda X: ([X], [X]), {"measure": ["CKA"]}, TypeError, "a measure must be given by name or as a marked function"),
 ]

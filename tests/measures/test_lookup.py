@@ -143,7 +143,7 @@ def test_names_like_no_other_are_answered_with_all():
 
 @pytest.mark.parametrize("text", ["neighbours", "Neighbours", "ReSi", "resi"])
 def test_several_are_not_one(text):
-    with pytest.raises(ValueError, match=f"measure must be one measure, got '{text}', which is several"):
+    with pytest.raises(ValueError, match=f"measure must be a single measure, got '{text}', which names several"):
         measures.get(text)
 
 

@@ -69,9 +69,7 @@ def test_an_exception_restores_as_well(found, model):
 
 def test_an_error_of_the_hook_restores_as_well(found, model):
     with (
-        pytest.raises(
-            ValueError, match=r"the output of '1' must have 3 features, as the vector has, got shape \(1, 4\)"
-        ),
+        pytest.raises(ValueError, match=r"the output of '1' must have 3 features, like the vector, got shape \(1, 4\)"),
         found.hook(model, "1", alpha=1),
     ):
         model(torch.zeros(1, 2))

@@ -93,7 +93,7 @@ def compare(
         p-value is at most alpha with probability alpha (step-down maximum over the permutations that all measures
         share). This takes as long as hundreds of comparisons.
     confidence : float
-        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of as many rows. An
+        Confidence of the intervals, in (0, 1): how often they contain the mean value over samples of the same size. An
         interval is the value plus and minus a multiple of the standard deviation of its values on 50 random subsets of
         four fifths of the rows (a delete-d jackknife: that deviation times 2, times a quantile of Student's t), within
         the measure's bounds. It assumes rows that are independent of one another, and is too narrow if a few outliers
@@ -152,7 +152,7 @@ def compare(
             seed=seed,
         )
     if Y is None:
-        raise TypeError("Y must be a second representation, got None: only Moments hold two")
+        raise TypeError("Y must be a second representation, got None: leave it out only with Moments")
     Y = cast(ArrayLike | Rdm, Y)
     if not isinstance(names, tuple | list) or len(names) != 2 or str(names[0]) == str(names[1]):
         raise ValueError(f"names must be two different names, got {names!r}")

@@ -63,7 +63,7 @@ def get(name: str | Measure | Callable[..., float]) -> Measure:
     found = find_by_alias(base)
     if found is None:
         if base.casefold() in _group_members():
-            raise ValueError(f"measure must be one measure, got {name!r}, which is several")
+            raise ValueError(f"measure must be a single measure, got {name!r}, which names several")
         raise spelling.unknown(name, "measure", registered_measures(), _close(base), "`shesha measures`")
     return found.with_options(**options)
 

@@ -45,7 +45,7 @@ def estimate(
 ) -> Estimate:
     """Score a representation, with an interval for other rows and other partitions.
 
-    The interval is for the mean score over samples of as many rows, each averaged over all partitions of these
+    The interval is for the mean score over samples of the same size, each averaged over all partitions of these
     features, not of other features. It combines the errors from rows, from random partitions and from sampled pairs;
     the squares of their margins add up. Rows are sampled together with their labels, so class sizes vary. If the
     sizes were fixed, pass blocks=y.

@@ -79,8 +79,7 @@ def _shift_output(output: Any, shift: Vector, layer: str) -> Any:
         )
     if not len(output.shape) or output.shape[-1] != len(shift):
         raise ValueError(
-            f"the output of {layer!r} must have {len(shift)} features, as the vector has, got shape "
-            f"{tuple(output.shape)}"
+            f"the output of {layer!r} must have {len(shift)} features, like the vector, got shape {tuple(output.shape)}"
         )
     # A sum is a new tensor: adding in place would rewrite what other modules still hold.
     return output + output.new_tensor(np.asarray(shift))

@@ -268,9 +268,7 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
     alike = upper_triangles.gaussian(squared, scale)
     if spread(alike) == 0:
-        raise NotEstimable(
-            "the bandwidth makes all pairs of rows equally similar: pass one close to the typical distance"
-        )
+        raise NotEstimable("the bandwidth makes all rows equally similar: pass one close to the typical distance")
     return _append_diagonal(alike, source.n_rows, 1.0)
 
 

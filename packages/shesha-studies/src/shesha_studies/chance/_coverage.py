@@ -1,4 +1,4 @@
-"""How often intervals hold the mean over samples: of similarities, and of scores of one representation."""
+"""How often intervals contain the mean over samples: of similarities, and of scores of one representation."""
 
 from __future__ import annotations
 

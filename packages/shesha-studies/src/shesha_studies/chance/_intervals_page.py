@@ -41,22 +41,22 @@ FAILING = (
     (
         "60 x 44",
         ("LinReg", "GULP", "EOS"),
-        "few more rows than features (60 x 44): any four fifths of the rows fit almost perfectly, so "
-        "regression varies too little",
+        "With few more rows than features (60 x 44), any four fifths of the rows fit almost perfectly, so "
+        "regression varies too little.",
     ),
     (
         "t(3)",
         ("RSMDiff", "ProcDist", "eigenspectrum similarity", "LinReg"),
-        "rows far from the others (t(3)): a sample without such rows cannot show their effect, and measures "
-        "of size suffer most",
+        "If some rows are far from the others (t(3)), a sample without such rows cannot show their effect. This "
+        "affects measures of size most.",
     ),
-    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so its spread on fewer rows is too small"),
+    ("", ("RSMDiff",), "RSMDiff grows with the number of rows, so its spread on fewer rows is too small."),
     (
         "",
         ("UnifDiff",),
-        "UnifDiff of unscaled rows with many features depends on the single nearest pair, and its mean on the "
-        "single sample with the nearest pair (60 x 30: from 1e-27 to 1e-12 over 200 samples), which no "
-        "interval can contain; comparisons note such rows",
+        "UnifDiff of unscaled rows with many features depends on the single nearest pair. Its mean depends on the "
+        "single sample with the nearest pair (60 x 30: from 1e-27 to 1e-12 over 200 samples). No interval can "
+        "contain it. Comparisons note such rows.",
     ),
 )
 """Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
@@ -86,7 +86,7 @@ def _failing(lines: pd.DataFrame) -> tuple[str, ...]:
         for data, measures, why in FAILING
         if any(data in label and one in measures for label, one in zip(seen, low.score, strict=True))
     ]
-    return (f"Where they fail: {'; '.join(told)}.",) if told else ()
+    return (f"Intervals fail in these cases. {' '.join(told)}",) if told else ()
 
 
 def pool_coverage(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""How often do intervals hold the mean over samples of as many rows?"""
+"""How often do intervals contain the mean over samples of the same size?"""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ QUICK = [
 
 @study("intervals", paper="new", version=1, full=FULL, quick=QUICK)
 def intervals(part: str, data: str, n: int, d: int, told: str, score: str, batch: int) -> dict[str, float | int]:
-    """Do intervals hold the mean value over samples of as many rows as often as they say?
+    """Do intervals contain the mean value over samples of the same size as often as they should?
 
     A batch is ten samples: of each score, the runs that had an interval, and the share that held the mean, at 90 and
     95 %.

@@ -67,7 +67,7 @@ def notes(found: Findings) -> tuple[str, ...]:
         f"{wide[TITLES['repeated stability']]:.2f} instead of "
         f"{wide[TITLES['stability']]:.2f}, LogME {wide[TITLES['repeated logme']]:.2f} instead of "
         f"{wide[TITLES['logme']]:.2f}.",
-        "p-values permute networks, and within widths if ranks are within widths. Networks of one family "
+        "P-values come from permuted networks, within widths if ranks are within widths. Networks of one family "
         "differ only in width, so there are fewer families than networks. With 3 and 10 models, as published, "
         "p cannot be below 0.007.",
     )
