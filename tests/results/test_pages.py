@@ -364,3 +364,19 @@ def test_a_folder_has_a_fingerprint_of_all_that_is_in_it(tmp_path):
     assert f"file {inner}" in what_was_run([inner])
     (inner / "a" / "0").write_bytes(b"2")
     assert fingerprint(inner) != before
+
+
+def test_the_page_of_a_table_of_coherence_has_verdicts_and_a_picture_instead_of_its_text():
+    rng = np.random.default_rng(0)
+    X, kinds = rng.standard_normal((160, 6)), np.repeat(["control", "none", "shift"], [80, 40, 40])
+    X[120:, 0] += 2
+    found = shesha.coherence.coherence_by_group(X, kinds, "control", n_draws=39, seed=0)
+    page = found.page()
+    table = page.numbers[0]
+    assert page.answer == (found.headline,)
+    assert table.names == ("shift", "none")
+    assert table.columns[0].cells == ("moves together", "not above chance")
+    text = as_html(page)
+    assert "<svg" in text
+    assert found.headline in Parsed(text).text
+    assert "In full" not in Parsed(text).text

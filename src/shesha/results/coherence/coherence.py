@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.report import page_width, wrap
+from shesha.report import Page, page_width, wrap
 from shesha.results.base import Result, reaches_level
 from shesha.results.null_summary import NAN, BesideNull
 from shesha.support.plurals import agree, count
@@ -162,6 +162,11 @@ class CoherenceTable(Result):
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s together beyond chance "
             f"(p_adj <= {tested[0].alpha:g}){listed}.{doubt}"
         )
+
+    def _page(self) -> Page:
+        from shesha.results.coherence.coherence_page import coherence_page
+
+        return coherence_page(self)
 
     def named(self, verdict: str) -> list[Coherence]:
         """Return the groups with a verdict, the most coherent first."""

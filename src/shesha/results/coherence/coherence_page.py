@@ -1,0 +1,74 @@
+"""The page of a table of coherence: which groups move together, as a table and a picture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from shesha.report import Column, Drawing, Page, Section, Strip, Table, Text
+from shesha.results.coherence.coherence import Coherence, CoherenceTable
+from shesha.results.generic_page import as_table, field_explanations, run_details
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST = 200
+"""Maximum number of groups on a page; `to_frame` has all."""
+_PICTURE = (
+    "Unbiased coherence and magnitude of each group, less what noise contributes, with the chance level of groups of "
+    "the same sizes."
+)
+_UNBIASED = Text(
+    "Unbiased: mean cosine of pairs of shifts, 0 without an effect for any size of the group. Brackets: its interval."
+)
+
+
+def coherence_page(result: CoherenceTable) -> Page:
+    """Return the page of many groups."""
+    groups = sorted(result.groups, key=lambda group: -group.unbiased)[:_MOST]
+    frame = result.to_frame()
+    noun, rows = result.group_noun, f"{result.n_controls:,} controls ({result.control})"
+    return Page(
+        title=f"Coherence of {len(result.groups)} {noun}s",
+        question=f"Which {noun}s move their {result.row_noun}s in a common direction, beyond chance?",
+        answer=(result.headline,),
+        numbers=(_group_table(groups, noun), _UNBIASED),
+        doubts=tuple(Text(text) for text in (*result.notes, *_not_scored(result))),
+        sections=(
+            Section("Coherence and magnitude", (Drawing(_PICTURE, partial(result.plot, unbiased=True)),)),
+            *(
+                (Section("Correlations over groups", tuple(Text(str(link)) for link in result.links)),)
+                if result.links
+                else ()
+            ),
+            Section("Every number", (as_table(frame.head(_MOST), "All numbers"), *field_explanations(Coherence))),
+        ),
+        ran=(("data", f"{len(result.groups)} {noun}s against {rows}, {result.method}"), *run_details(result)),
+    )
+
+
+def _group_table(groups: Sequence[Coherence], noun: str) -> Table:
+    columns = (
+        Column("verdict", tuple(group.verdict for group in groups), "<"),
+        Column(
+            "unbiased",
+            tuple(
+                f"{group.unbiased:.3f} [{group.unbiased_ci_low:.3f}, {group.unbiased_ci_high:.3f}]"
+                if group.unbiased_ci_low == group.unbiased_ci_low
+                else f"{group.unbiased:.3f}"
+                for group in groups
+            ),
+            ">",
+            tuple(Strip(group.unbiased, group.unbiased_ci_low, group.unbiased_ci_high) for group in groups),
+        ),
+        Column(
+            "corrected p",
+            tuple("" if group.p_adjusted != group.p_adjusted else f"{group.p_adjusted:.2g}" for group in groups),
+        ),
+        Column("n", tuple(f"{group.n:,}" for group in groups)),
+    )
+    return Table(tuple(group.name for group in groups), (columns,), "Most coherent first", noun)
+
+
+def _not_scored(result: CoherenceTable) -> list[str]:
+    return [f"not scored: {name} ({why})" for name, why in list(result.excluded.items())[:5]]
