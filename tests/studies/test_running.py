@@ -79,8 +79,8 @@ def test_failures_and_missing_data_are_told_and_tried_again(tmp_path, monkeypatc
     assert list(found.failures.values()) == ["RuntimeError: three is odd"]
     assert list(found.unreachable.values()) == ["the number four (looked for in MINE)"]
     page = (tmp_path / "mine" / "page.md").read_text()
-    assert "1 cells raised an error: RuntimeError: three is odd." in page
-    assert "1 cells could not be reached: the number four" in page
+    assert "1 cell raised an error: RuntimeError: three is odd." in page
+    assert "1 cell could not be reached: the number four" in page
     monkeypatch.delenv("MINE_FAILS")
     monkeypatch.delenv("MINE_MISSING")
     assert run([MINE], out=tmp_path)[0].complete
@@ -234,7 +234,7 @@ def find_no_data(folder, monkeypatch):
     [
         (fail_on_a_part, "The page was not made: KeyError: 'no two' (mine.py, line ", 1),
         (fail_on_the_whole_grid, "The page was not made: KeyError: 'no two' (test_running.py, line ", 4),
-        (find_no_data, "1 cells could not be reached: the number four", 0),
+        (find_no_data, "1 cell could not be reached: the number four", 0),
     ],
 )
 def test_a_page_that_cannot_be_made_leaves_an_earlier_one_as_it_is(tmp_path, monkeypatch, fail, why, n_rows):
@@ -253,7 +253,7 @@ def test_a_page_that_cannot_be_made_leaves_an_earlier_one_as_it_is(tmp_path, mon
 def test_the_page_remembers_what_was_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("MINE_MISSING", "1")
     run([MINE], out=tmp_path)
-    assert "1 cells could not be reached: the number four" in write_page(MINE, tmp_path, quick=False).read_text()
+    assert "1 cell could not be reached: the number four" in write_page(MINE, tmp_path, quick=False).read_text()
     monkeypatch.delenv("MINE_MISSING")
     run([MINE], out=tmp_path)
     assert "reached" not in write_page(MINE, tmp_path).read_text()
