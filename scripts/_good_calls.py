@@ -347,10 +347,10 @@ OWN: dict[str, Made] = {
     "shesha.benchmark.tests.accuracy_correlation": {"representations": _models},
     "shesha.plot.coherence": {"table": _plotted("table")},
     "shesha.plot.drift": {"path": _plotted("path")},
-    "shesha.plot.layer_grid": {"found": _plotted("layers")},
-    "shesha.plot.null": {"found": _plotted("null")},
+    "shesha.plot.layer_grid": {"result": _plotted("layers")},
+    "shesha.plot.null": {"result": _plotted("null")},
     "shesha.plot.stability": {"audit": _plotted("audit")},
-    "shesha.plot.times": {"found": _plotted("times")},
+    "shesha.plot.times": {"result": _plotted("times")},
     "shesha.plot.similarity": {"pairs": _pairwise},
     "shesha.plot.representations": {"pairs": _pairwise},
 }
