@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from shesha._version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from shesha.report import Page, Part
     from shesha.results import Audit, Comparison
 
 _LAYER = "layer3"
+_WITHOUT_PAGES = f'pip install "{DISTRIBUTION}[report]" and repeat the command: it then writes a page'
 _INTRODUCTION = """\
 A small network that reads handwritten digits: the activations of its three
 hidden layers on 900 images that it was not trained on, before and after training.
@@ -53,7 +57,7 @@ def demo_command(
     }
     for stage, found in stages.items():
         save(out / f"{stage}.npz", found, labels=labels, overwrite=True)
-    page = Outputs(html=out / "demo.html").html
+    page = Outputs(html=out / "demo.html").html if find_spec("jinja2") else None
     say(_INTRODUCTION)
     audited = audit(stages["trained"], labels, seed=0)
     before, after = (found[_LAYER] for found in stages.values())
@@ -61,9 +65,9 @@ def demo_command(
     compared = compare(before, after, "recommended", names=(first, second), calibrate=True, seed=0)
     steps = list(_steps(audited, compare(before, after, "recommended"), compared, out))
     say("\n".join(_lines(steps)))
-    assert page is not None
-    page.write_text(as_html(_page(steps)), encoding="utf-8")
-    say(f"\nEvery number: {page}\nYour own data: shesha audit FILE --labels COLUMN --html audit.html")
+    if page is not None:
+        page.write_text(as_html(_page(steps)), encoding="utf-8")
+    say(f"\nEvery number: {page or _WITHOUT_PAGES}\nYour own data: shesha audit FILE --labels COLUMN")
 
 
 def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -> Iterator[_Step]:
@@ -92,7 +96,7 @@ def _steps(audited: Audit, raw: Comparison, calibrated: Comparison, out: Path) -
     )
     yield _Step(
         "3. Does that exceed chance?",
-        f"{pair} --calibrate",
+        pair,
         calibrated.page().answer[:1],
         numbers=calibrated.page().numbers,
     )
