@@ -103,10 +103,10 @@ def main(folder: Path) -> None:
             if not place.is_dir():
                 keep(fine_tune(kind, seed, seen), place)
             runs.append(encode(place, texts, pool="mean"))
-        found = shesha.diff(base, runs[0], labels, also=runs[1:], texts=texts, names=("MiniLM", f"{kind} fine-tune"))
-        print(f"\n=== {kind}\n{found}\n\n{found.sentence()}")
-        found.save_html(folder / f"{kind}.html")
-        found.plot(panel).set_title(f"{kind} fine-tune of MiniLM, {STEPS} steps", pad=38)
+        result = shesha.diff(base, runs[0], labels, also=runs[1:], texts=texts, names=("MiniLM", f"{kind} fine-tune"))
+        print(f"\n=== {kind}\n{result}\n\n{result.sentence()}")
+        result.save_html(folder / f"{kind}.html")
+        result.plot(panel).set_title(f"{kind} fine-tune of MiniLM, {STEPS} steps", pad=38)
     if os.environ.get("PICTURE"):
         panels[0].figure.savefig(os.environ["PICTURE"], dpi=110)
 
