@@ -103,7 +103,7 @@ def test_the_class_that_lost_its_surroundings_is_named(rows, rng):
     found = shesha.diff(rows, after, labels)
     assert next(iter(found.lost_by_class)) == "lost"
     assert found.lost_by_class["lost"] > 0.8
-    assert "by class: lost" in str(found)
+    assert "by class: 96% in lost" in str(found)
     assert shesha.diff(rows, after).lost_by_class == {}
 
 

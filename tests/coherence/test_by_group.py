@@ -303,7 +303,7 @@ def test_results_survive_json_and_print():
     ("p_adjusted", "low", "verdict"),
     [
         (0.2, 0.1, "not above chance"),
-        (0.01, -0.01, "doubtful: interval holds 0"),
+        (0.01, -0.01, "doubtful: interval contains 0"),
         (0.01, 0.01, "moves together"),
         (0.05, 0.01, "moves together"),
         (float("nan"), 0.01, "not above chance"),

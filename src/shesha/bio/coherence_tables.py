@@ -134,7 +134,7 @@ def coherence_test(
     -------
     DataFrame
         By perturbation, what to read first: n, unbiased with its interval, p_adj (Benjamini and Hochberg) and the
-        verdict in words ('moves together', 'not above chance', 'doubtful: interval holds 0'). Then coherence,
+        verdict in words ('moves together', 'not above chance', 'doubtful: interval contains 0'). Then coherence,
         ci_low, ci_high, chance, threshold, p, calibrated (0 at the threshold), chance and p of unbiased, magnitude,
         unbiased_magnitude, its chance, spread, snr. `attrs` holds the 'headline', the 'sentence' for a paper, what
         was left out and how it was made. ``print(coherence_table(...))`` fits a terminal.

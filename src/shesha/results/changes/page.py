@@ -30,7 +30,7 @@ def diff_page(result: Diff) -> Page:
     return Page(
         title=f"{result.before} and {result.after}: what changed",
         question="Which layers changed, where does the change begin, and does it exceed noise?",
-        answer=(headline(result), *((result.index.headline,) if result.index else ())),
+        answer=(*((result.index.headline,) if result.index else ()), headline(result)),
         numbers=(_layers(result),),
         doubts=(*(Item(note) for note in result.notes), Item(_ROTATION)),
         sections=(

@@ -25,7 +25,8 @@ _WIDE = 44
 def diff_text(result: Diff) -> str:
     """Return the headline, one line per layer if there is space, the kind of change, and notes."""
     width = page_width()
-    head, tail = wrap(headline(result), width, hanging=""), _detail_lines(result, width)
+    head = [*_index_lines(result, width), *wrap(headline(result), width, hanging="")]
+    tail = _detail_lines(result, width)
     layers = choose_layers(result, max(_FEWEST, _SCREEN - len(head) - len(tail) - 3))
     lines = [*head, "", *_layer_table(layers)]
     left_out = len(result.layers) - len(layers)
@@ -34,10 +35,15 @@ def diff_text(result: Diff) -> str:
     return "\n".join([*lines, *tail])
 
 
+def _index_lines(result: Diff, width: int) -> list[str]:
+    """Return the advice on the index, which comes first because the user asked for it."""
+    if result.index is None:
+        return []
+    return [*wrap(result.index.headline, width, hanging=""), *wrap(result.index.in_numbers, width, "  ", "  "), ""]
+
+
 def _detail_lines(result: Diff, width: int) -> list[str]:
     lines = _change_lines(result, width)
-    if result.index is not None:
-        lines += ["", *wrap(result.index.headline, width), *wrap(result.index.in_numbers, width, "  ", "  ")]
     if result.moved:
         lines += ["", f"Rows that lost most of their {result.k} nearest neighbours, in {result.moved_layer}"]
         lines += columns(
@@ -51,22 +57,31 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
 
 def _change_lines(result: Diff, width: int) -> list[str]:
     """Return one or two lines each on the kind of change, classes that moved, and the effect on a task."""
-    said = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
-    moved = [one for one in result.classes if one.p_adjusted <= LEVEL]
-    told = "; ".join(f"{one.in_words} ({one.change:+.3f}, p {one.p_adjusted:.2g})" for one in moved[:_PAIRS])
-    more = f"; {len(moved) - _PAIRS} more" if len(moved) > _PAIRS else ""
+    sentences = [f"In {result.moved_layer}: {result.structure.in_words}."] if result.structure is not None else []
     if result.classes:
-        said.append(f"Classes: {told}{more}." if moved else "Classes: none moved beyond shuffled labels.")
+        sentences.append(_class_sentence(result))
     if result.lost_by_class and result.moved:
-        first = ", ".join(
-            f"{shorten(name, 24)} {lost:.0%}" for name, lost in list(result.lost_by_class.items())[:_PAIRS]
-        )
-        others = len(result.lost_by_class) - _PAIRS
-        rest = f", and {others} more" if others > 0 else ""
-        said.append(f"Neighbours lost by class: {first}{rest}.")
+        sentences.append(_lost_sentence(result))
     if result.separation is not None:
-        said.append(f"Task: {result.separation.in_words}.")
-    return ["", *(line for one in said for line in wrap(one, width))] if said else []
+        sentences.append(f"Task: {result.separation.in_words}.")
+    return ["", *(line for sentence in sentences for line in wrap(sentence, width))] if sentences else []
+
+
+def _class_sentence(result: Diff) -> str:
+    significant = [pair for pair in result.classes if pair.p_adjusted <= LEVEL]
+    if not significant:
+        return "Classes: none moved beyond shuffled labels."
+    first = "; ".join(f"{pair.in_words} ({pair.change:+.3f}, p {pair.p_adjusted:.2g})" for pair in significant[:_PAIRS])
+    more = f"; {len(significant) - _PAIRS} more" if len(significant) > _PAIRS else ""
+    return f"Classes: {first}{more}."
+
+
+def _lost_sentence(result: Diff) -> str:
+    shown = list(result.lost_by_class.items())[:_PAIRS]
+    first = ", ".join(f"{lost:.0%} in {shorten(name, 24)}" for name, lost in shown)
+    others = len(result.lost_by_class) - _PAIRS
+    rest = f", and {others} more" if others > 0 else ""
+    return f"Neighbours lost by class: {first}{rest}."
 
 
 def choose_layers(result: Diff, most: int) -> list[LayerChange]:

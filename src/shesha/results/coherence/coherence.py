@@ -156,7 +156,7 @@ class CoherenceTable(Result):
             return f"No chance level for {count(len(self.groups), self.group_noun)}."
         above, unsure = self.named(_TOGETHER), self.named(_UNSURE)
         listed = f": {_list_names(above)}" if above else ""
-        doubt = f" Doubtful, because the interval of the score holds 0: {_list_names(unsure)}." if unsure else ""
+        doubt = f" Doubtful, because the interval of the score contains 0: {_list_names(unsure)}." if unsure else ""
         moves = agree(len(above), "moves its", "move their")
         return (
             f"{len(above)} of {count(len(tested), self.group_noun)} {moves} {self.row_noun}s together beyond chance "
@@ -239,7 +239,7 @@ class CoherenceTable(Result):
 _PLAIN = ("magnitude", "coherence", "null_mean")
 _NAMED = 10
 """Groups that the headline names."""
-_TOGETHER, _UNSURE = "moves together", "doubtful: interval holds 0"
+_TOGETHER, _UNSURE = "moves together", "doubtful: interval contains 0"
 _PRINTED = {
     **{"n": 0, "unbiased": 3, "unbiased_ci_low": 3, "unbiased_ci_high": 3, "p_adj": 4, "verdict": 0},
     "magnitude": 2,

@@ -32,7 +32,7 @@ def _unbiased(one: Coherence) -> str:
 @claim.register
 def _table(result: CoherenceTable) -> str:
     tested = [one for one in result.groups if one.has_null]
-    above, unsure = result.named("moves together"), result.named("doubtful: interval holds 0")
+    above, unsure = result.named("moves together"), result.named("doubtful: interval contains 0")
     closest = [] if above else sorted(tested, key=lambda one: (one.p_adjusted, -one.unbiased))[:1]
     listed = say.join_clauses([_group(one, result.row_noun) for one in above or closest], f"more {result.group_noun}s")
     which = "" if above or not closest else "closest: "
