@@ -256,8 +256,8 @@ def group_sizes() -> str:
             markdown_table(["cells in a group", "coherence", "magnitude", "chance", "unbiased", "p at most 0.05"], []),
             *lines,
             "",
-            "The groups share their controls, so small p-values occur together. Over many draws, [the false positive rate",
-            "is about 5 % or lower](coherence_rates.md).",
+            "The groups share their controls, so small p-values occur together. Over many draws, [the false",
+            "positive rate is about 5 % or lower](coherence_rates.md).",
         ]
     )
 
