@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import shesha
 from shesha.cli._app import app
-from shesha.doubting.text_lengths import text_lengths
+from shesha.doubting.token_count_covariate import text_lengths
 from shesha.io import read
 from shesha.io.token_counts import recorded_token_counts, shared_token_counts
 

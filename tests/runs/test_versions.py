@@ -15,7 +15,7 @@ import pytest
 import shesha
 import shesha.measures as measures
 from shesha.auditing._settings_key import FOLLOWED, list_audit_code
-from shesha.comparison._joint_calibration import calibrated_code
+from shesha.comparison._all_pairs_calibration import calibrated_code
 from shesha.measures import code_version
 from shesha.runs import code_versions, version_of_code
 

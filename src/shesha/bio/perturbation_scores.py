@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio._shifts import (
+from shesha.bio.shifts_of_public_package import (
     Method,
     Metric,
     explained_share,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from shesha.comparison._intervals import FEWEST_CLUSTERS, interval, n_kept
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check

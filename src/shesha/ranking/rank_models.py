@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.comparison import _replicates as replicates
+from shesha.comparison import ceilings_from_repeats as replicates
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
