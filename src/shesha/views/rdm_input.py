@@ -1,4 +1,4 @@
-"""Kinds of input: distances instead of features, stored precision, rows without a direction."""
+"""Distances as input instead of features."""
 
 from __future__ import annotations
 
@@ -12,26 +12,9 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.permutation_products import take_condensed
 from shesha.support import device_arrays
-from shesha.support.device_arrays import array_shape
+from shesha.support.device_arrays import array_shape, input_precision
 from shesha.support.types import Index
-from shesha.support.warnings import MeasureWarning, NotEstimable, warn
-
-
-class UndirectedRowsError(NotEstimable):
-    """Raised if some rows have no direction under the metric."""
-
-    def __init__(self, rows: Index, metric: str, name: str = "X") -> None:
-        super().__init__(rows, metric, name)
-        self.rows, self.metric, self.name = rows, metric, name
-
-    @property
-    def kind(self) -> str:
-        """The kind of fault of the rows."""
-        return "zero" if self.metric == "cosine" else "constant"
-
-    def __str__(self) -> str:
-        """Name the rows."""
-        return f"{self.kind} rows have no {self.metric} distance: rows {check.join_items(self.rows)}"
+from shesha.support.warnings import MeasureWarning, warn
 
 
 class Rdm:
@@ -118,13 +101,3 @@ def hint_of_distances(named: Mapping[str, Any]) -> None:
                 f"{name} is used as features but looks like distances between rows; if it is, mark it with Rdm (--rdm)",
                 MeasureWarning,
             )
-
-
-def input_precision(X: Any) -> float:
-    """Relative rounding error of the stored numbers of an array."""
-    if device_arrays.stays(X):
-        xp = device_arrays.namespace(X)
-        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
-        return float(xp.finfo(kind).eps)
-    dtype = X.dtype if hasattr(X, "toarray") else device_arrays.to_host(X).dtype
-    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

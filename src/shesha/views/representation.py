@@ -27,9 +27,11 @@ from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
 from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.support import argument_types as kinds
 from shesha.support import device_arrays
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.rdm_input import Rdm, UndirectedRowsError, input_precision
+from shesha.views.rdm_input import Rdm
+from shesha.views.undirected_rows import UndirectedRowsError
 
 V = TypeVar("V", bound="View")
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._rows import Rows
 from shesha.views.feature_halves import Draw, draw_sampler, half_metric
-from shesha.views.rdm_input import UndirectedRowsError
+from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; a rank correlation of fewer is biased."""
