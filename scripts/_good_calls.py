@@ -323,7 +323,7 @@ OWN: dict[str, Made] = {
         "sessions": lambda good: [session(good), session(good), session(good)],
         **{"min_trials": lambda good: 8, "min_neurons": lambda good: 4},
     },
-    "shesha.neuro.over_time": {"X": lambda good: np.stack([good.X] * 3, axis=2)},
+    "shesha.neuro.time_by_time": {"X": lambda good: np.stack([good.X] * 3, axis=2)},
     "shesha.neuro.crossnobis": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.discriminability": {"runs": lambda good: np.arange(N) // 12},
     "shesha.neuro.from_rsatoolbox": {"given": lambda good: _dataset(good)},

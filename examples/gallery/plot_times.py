@@ -9,11 +9,11 @@ chance are framed.
 import numpy as np
 
 import shesha
-from shesha.neuro import over_time
+from shesha.neuro import time_by_time
 
 rng = np.random.default_rng(0)
 shown = rng.permuted(np.tile(np.arange(6), 30))
 early, late = rng.standard_normal((2, 6, 30))
 code = [np.zeros((6, 30))] * 2 + [early] * 3 + [late] * 3
 trials = np.stack([code[t][shown] + rng.standard_normal((len(shown), 30)) for t in range(8)], axis=2)
-shesha.plot.times(over_time(trials, shown))
+shesha.plot.times(time_by_time(trials, shown))

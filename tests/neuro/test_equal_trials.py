@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.kernels.trial_geometry import count_trials, equal_sums
-from shesha.neuro import Session, noise_ceiling, over_time, session_table, trial_split
+from shesha.kernels.condition_distances import count_trials, equal_sums
+from shesha.neuro import Session, noise_ceiling, session_table, time_by_time, trial_split
 
 FAST = {"n_permutations": 0}
 
@@ -79,7 +79,7 @@ def test_the_numbers_are_those_of_every_split() -> None:
 def test_numbers_of_trials_are_checked(recording, value) -> None:
     X, shown = recording()
     message = "trials_per_half must be (at least 1, got 0|a number, 'equal' or 'all', got (None|'some'))"
-    for call in (trial_split, lambda X, y, **own: over_time(X[:, :, None], y, **own)):
+    for call in (trial_split, lambda X, y, **own: time_by_time(X[:, :, None], y, **own)):
         with pytest.raises(ValueError, match=message):
             call(X, shown, trials_per_half=value)
     with pytest.raises(ValueError, match=message.replace("half", "run")):

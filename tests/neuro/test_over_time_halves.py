@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shesha import NotEstimableWarning
-from shesha.neuro import over_time, trial_split
+from shesha.neuro import time_by_time, trial_split
 
 
 def film(shown, seed=0):
@@ -17,7 +17,7 @@ def test_conditions_in_step_with_the_halves_give_no_number():
     """Six stimuli in a fixed order: each is in odd or in even trials only."""
     shown = np.tile(np.arange(6), 20)
     with pytest.warns(NotEstimableWarning, match="responses and unequal distances in both halves"):
-        found = over_time(film(shown), shown, n_permutations=19)
+        found = time_by_time(film(shown), shown, n_permutations=19)
     assert np.isnan(found.values).all()
     assert found.reason
 
@@ -28,7 +28,7 @@ def test_a_condition_that_one_half_lacks_takes_no_part():
     shown[::2] = rng.permuted(np.tile(np.arange(7), 6))
     shown[1::2] = rng.permuted(np.tile(np.arange(6), 7))
     X = film(shown)
-    found = over_time(X, shown, n_permutations=0)
+    found = time_by_time(X, shown, n_permutations=0)
     for at in range(3):
         alone = trial_split(X[:, :, at], shown, n_permutations=0)
         assert found.values[at][at] == pytest.approx(alone.observed, abs=1e-12)

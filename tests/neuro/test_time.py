@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.neuro import over_time, spike_counts, trial_split
+from shesha.neuro import spike_counts, time_by_time, trial_split
 
 
 def film(seed: int = 0, n_trials: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +17,7 @@ def film(seed: int = 0, n_trials: int = 300) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_diagonal_is_the_split_of_each_time() -> None:
     X, shown = film()
-    found = over_time(X, shown, n_permutations=0)
+    found = time_by_time(X, shown, n_permutations=0)
     for at in range(4):
         assert found.values[at][at] == pytest.approx(trial_split(X[:, :, at], shown, n_permutations=0).observed)
     cells = np.array(found.values)
@@ -27,7 +27,7 @@ def test_the_diagonal_is_the_split_of_each_time() -> None:
 
 def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
     X, shown = film()
-    found = over_time(X, shown, n_permutations=39, times=[-0.2, -0.1, 0.1, 0.2])
+    found = time_by_time(X, shown, n_permutations=39, times=[-0.2, -0.1, 0.1, 0.2])
     late = np.array(found.p_values)[2:, 2:]
     assert (late <= 0.05).all()
     assert min(found.argmax) > 0
@@ -35,14 +35,14 @@ def test_what_is_there_is_found_and_the_largest_keeps_its_level() -> None:
     hits = 0
     for seed in range(8):
         X, shown = film(seed, 60)
-        hits += over_time(X[:, :, :2], shown, n_permutations=19, seed=seed).significant
+        hits += time_by_time(X[:, :, :2], shown, n_permutations=19, seed=seed).significant
     assert hits <= 2
 
 
 def test_it_becomes_tables_and_pictures(monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     X, shown = film()
-    found = over_time(X, shown, n_permutations=19)
+    found = time_by_time(X, shown, n_permutations=19)
     assert len(found.to_frame()) == 16
     assert max(map(len, str(found).split("\n"))) <= 80
     assert type(found).from_dict(found.to_dict()).values == found.values
@@ -58,7 +58,7 @@ def test_labelled_in_and_out() -> None:
         dims=("time", "trial", "neuron"),
         coords={"time": [0.0, 0.1, 0.2, 0.3], "shape": ("trial", shown)},
     )
-    found = over_time(given, "shape", n_permutations=0)
+    found = time_by_time(given, "shape", n_permutations=0)
     assert found.times == (0.0, 0.1, 0.2, 0.3)
     assert found.to_xarray().sel({"time": 0.2, "other time": 0.3}).item() == found.values[2][3]
 
@@ -66,11 +66,11 @@ def test_labelled_in_and_out() -> None:
 def test_bad_films() -> None:
     X, shown = film()
     with pytest.raises(ValueError, match=r"X must be \(n_trials, n_neurons, n_times\), got shape \(300, 15\)"):
-        over_time(X[:, :, 0], shown)
+        time_by_time(X[:, :, 0], shown)
     with pytest.raises(ValueError, match="times must be one number for each of the 4 times"):
-        over_time(X, shown, times=[1, 2])
+        time_by_time(X, shown, times=[1, 2])
     with pytest.warns(shesha.NotEstimableWarning, match="fewer than three conditions have enough trials"):
-        found = over_time(X, shown % 2)
+        found = time_by_time(X, shown % 2)
     assert np.isnan(found.observed)
     assert "not estimable" in str(found)
     assert np.isnan(found.argmax).all()

@@ -117,7 +117,7 @@ def times(result: OverTime, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : OverTime
-        As `shesha.neuro.over_time` returns it.
+        As `shesha.neuro.time_by_time` returns it.
     ax : matplotlib Axes, optional
         Where to draw; default: a new figure.
 

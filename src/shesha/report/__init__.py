@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shesha.report._array_fingerprint import fingerprint
-from shesha.report._card_text import CHANGES, card, changes_in_words, options_in_words, range_in_words
+from shesha.report._card_layout import CHANGES, card, changes_in_words, options_in_words, range_in_words
 from shesha.report._colour import colour_report, use_colour
 from shesha.report._markdown_tables import markdown_line, markdown_table
 from shesha.report._text_columns import columns

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from shesha.results.drift.stream import StreamVerdict, TwoSample
     from shesha.results.drift.verdict import CheckSequence, DriftScore, DriftVerdict, Moved
     from shesha.results.json_files import load
-    from shesha.results.neuro.over_time import OverTime
     from shesha.results.neuro.session_drift import SessionDrift, SessionPair, SessionPart
     from shesha.results.neuro.session_table import AreaLine, AreaScore, Association, Group, GroupMean, SessionTable
+    from shesha.results.neuro.time_by_time import OverTime
     from shesha.results.neuro.trial_score import Tertiles, TrialScore
     from shesha.results.null_summary import BesideNull, NullSummary
     from shesha.results.similarity.calibrated import Calibrated
     from shesha.results.similarity.calibrated_layers import CalibratedLayers
-    from shesha.results.similarity.calibrated_many import CalibratedMany
+    from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
     from shesha.results.similarity.comparison import Comparison, Score
     from shesha.results.similarity.consensus import Consensus, Member
     from shesha.results.similarity.layer_ranking import LayerRanking, RankedLayer

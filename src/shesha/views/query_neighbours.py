@@ -16,7 +16,7 @@ from shesha.support.warnings import NotEstimable
 from shesha.views._neighbours import Neighbours
 from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.representation import STANDARDS, Standard
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
 
 
 @dataclass(frozen=True)

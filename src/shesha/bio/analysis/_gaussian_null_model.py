@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha.bio._shifts import mean_cosine
+from shesha.bio.shifts_of_public_package import mean_cosine
 from shesha.coherence.scores import NO_DIRECTION
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds

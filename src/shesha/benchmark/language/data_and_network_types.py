@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.data_and_network_types import NetworkPart, Part
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.support.optional import require
 

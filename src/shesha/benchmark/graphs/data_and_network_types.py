@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.data_and_network_types import NetworkPart, Part
 from shesha.benchmark.graphs.hyperparameters import Hyper
 from shesha.benchmark.model_descriptions import Model
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector
@@ -105,7 +105,7 @@ def single_against_combined(
 
 
 def _genes(name: str, separator: str) -> int:
-    from shesha.bio.controls import is_control
+    from shesha.bio.control_labels import is_control
 
     return sum(not is_control(one) for one in name.split(separator) if one.strip())
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from shesha import runs
 from shesha.comparison import engine as engine
-from shesha.comparison._joint_calibration import Calibration, Request
+from shesha.comparison._all_pairs_calibration import Calibration, Request
 from shesha.comparison._pair_blocks import Comparisons, Found
 from shesha.comparison.engine import Pair
-from shesha.comparison.input_index import Files, Index, Known, index_files, index_mapping
+from shesha.comparison.input_manifest import Files, Index, Known, index_files, index_mapping
 from shesha.comparison.representation_locations import Held, Spooled
 from shesha.measures import Measure
 from shesha.results import PairScore, Score

@@ -9,8 +9,8 @@ from typing import Any
 
 from shesha.auditing._path_inputs import is_path
 from shesha.auditing.fingerprinted_representation import Subject
-from shesha.comparison.input_index import Files, Known, index_file, index_files
-from shesha.comparison.input_index import Index as Contents
+from shesha.comparison.input_manifest import Files, Known, index_file, index_files
+from shesha.comparison.input_manifest import Index as Contents
 from shesha.comparison.representation_locations import InFile
 from shesha.inputs import orders
 from shesha.io.memory_mapped_copies import copy_large_files

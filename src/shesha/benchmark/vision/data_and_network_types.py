@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from shesha.benchmark.catalogue import NetworkPart, Part
+from shesha.benchmark.data_and_network_types import NetworkPart, Part
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import Images
 

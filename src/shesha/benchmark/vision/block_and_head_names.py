@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from shesha.benchmark.vision import paper_architectures, small_architectures
-from shesha.benchmark.vision.declarations import Parts
+from shesha.benchmark.vision.data_and_network_types import Parts
 from shesha.benchmark.vision.hyperparameters import Hyper
 
 

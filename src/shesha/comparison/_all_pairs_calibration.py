@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from shesha.calibration import side_by_side
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.comparison._intervals import interval
+from shesha.comparison._subset_intervals import interval
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.input_index import Known
+from shesha.comparison.input_manifest import Known
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check

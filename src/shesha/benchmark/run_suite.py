@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from shesha._version import __version__
 from shesha.benchmark.measure_entries import entries, make_entry
-from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.model_descriptions import Model, domain
 from shesha.benchmark.run_plan import required_models, trials
 from shesha.benchmark.runner import Run
@@ -16,6 +15,7 @@ from shesha.benchmark.store import Store, lock_run, require_place
 from shesha.benchmark.store_results import results
 from shesha.benchmark.suites import Suite, suite
 from shesha.benchmark.tests import BenchmarkTest, find
+from shesha.benchmark.trained_models import Archive
 from shesha.measures import Measure
 from shesha.measures.registry import Choice
 from shesha.runs import Executor, executor, require_workers

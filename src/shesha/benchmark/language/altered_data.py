@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.language.augmentation import augment
-from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.data_and_network_types import Texts
 from shesha.benchmark.model_descriptions import Setting, count_of_share
 from shesha.support.seeds import spawn
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
-from shesha.benchmark._import_by_name import import_by_name, is_place
 from shesha.benchmark.hyperparameters import Hyperparameters, require_known
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import KINDS, STANDARD, Model, Plain, Setting
 from shesha.support import argument_types as kinds
 from shesha.support import spelling as spelling
