@@ -5,7 +5,7 @@ import pytest
 
 import shesha
 from shesha.kernels.condition_distances import count_trials, equal_sums
-from shesha.neuro import Session, noise_ceiling, session_table, over_time, trial_split
+from shesha.neuro import Session, noise_ceiling, over_time, session_table, trial_split
 
 FAST = {"n_permutations": 0}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import shesha
-from shesha.neuro import spike_counts, over_time, trial_split
+from shesha.neuro import over_time, spike_counts, trial_split
 
 
 def film(seed: int = 0, n_trials: int = 300) -> tuple[np.ndarray, np.ndarray]:
