@@ -152,7 +152,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     found = {
         "rise": difference(many.raw, few.raw),
         "calibrated": largest(group_means(own, ["layers"], "calibrated")),
-        "rise_left": _rise_left(own),
+        "rise_share": _rise_share(own),
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
@@ -163,7 +163,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(found | _others(rows, own) | _extremes(own))
 
 
-def _rise_left(own: pd.DataFrame) -> Fact:
+def _rise_share(own: pd.DataFrame) -> Fact:
     """Share of the raw rise with the logarithm of the depth that calibrated maxima have; models are resampled."""
     values = own[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
 
