@@ -10,7 +10,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
@@ -96,6 +96,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "noise": score.loc["noise"].max(axis=None),
             **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
             **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
+            **{f"many, {name}": over_draws(own.score) for name, own in many.groupby("map_of")},
         }
     )
 
