@@ -76,6 +76,11 @@ class Sums:
         found = self.cross.get((first, second))
         return self.cross[second, first].T if found is None else found
 
+    def copy(self) -> Sums:
+        """The same sums in memory of their own."""
+        sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
+        return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
+
     def take(self, first: int, second: int) -> Sums:
         """The sums of two sides alone, as sides 0 and 1."""
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
