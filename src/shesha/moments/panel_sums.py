@@ -76,32 +76,49 @@ def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
     ends = np.cumsum([width + 1 for width in widths]).tolist()
     columns = [slice(end - width - 1, end) for end, width in zip(ends, widths, strict=True)]
     pilots = [_pilot_row(side) for side in arrays]
-    size = min(n, _block_rows(widths))
-    room = _allocate_panel((size, ends[-1]))
-    products, total, ones = np.zeros((ends[-1], ends[-1])), np.zeros(ends[-1]), np.ones(size)
-    try:
-        for start in range(0, n, size):
-            z = room[: min(size, n - start)]
-            for side, pilot, own in zip(arrays, pilots, columns, strict=True):
-                lengths = _subtract(side[start : start + size], pilot, z[:, own])
-                if not _is_safe(lengths):
-                    return None
-                z[:, own.stop - 1] = lengths
-            if start == 0:
-                # About the first lengths, the others keep their digits.
-                middles = [float(z[:, end - 1].mean()) for end in ends]
-            z[:, [end - 1 for end in ends]] -= middles
-            products += z.T @ z
-            total += ones[: len(z)] @ z
-    finally:
-        _recycle(room)
-    means = [total[own] / n for own in columns]
+    size, width = min(n, _block_rows(widths)), ends[-1]
+    room = _allocate_panel((size + 2 * width, width))
+    block, product, products = np.split(room, [size, size + width])
+    total = _add_blocks(arrays, pilots, columns, block, product, products)
+    sums = None
+    if total is not None:
+        means = [total[own] / n for own in columns]
 
-    def block(i: int, j: int) -> Matrix:
-        return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
+        def about_means(i: int, j: int) -> Matrix:
+            return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
 
-    sides = (SideSums(pilots[i], means[i][:-1], 1.0, block(i, i)) for i in range(len(arrays)))
-    return Sums(n, tuple(sides), {(i, j): block(i, j) for i, j in pairs})
+        sides = [SideSums(pilots[i], means[i][:-1], 1.0, about_means(i, i)) for i in range(len(arrays))]
+        sums = Sums(n, tuple(sides), {(i, j): about_means(i, j) for i, j in pairs})
+    _recycle(room)
+    return sums
+
+
+def _add_blocks(
+    arrays: Sequence[Array],
+    pilots: Sequence[Vector],
+    columns: Sequence[slice],
+    block: Matrix,
+    product: Matrix,
+    products: Matrix,
+) -> Vector | None:
+    """Write the products of z of all columns into the last argument, and return the sum of z."""
+    products[:] = 0
+    total, ones = np.zeros(len(products)), np.ones(len(block))
+    lengths = [own.stop - 1 for own in columns]
+    for start in range(0, len(arrays[0]), len(block)):
+        z = block[: len(arrays[0]) - start]
+        for side, pilot, own in zip(arrays, pilots, columns, strict=True):
+            found = _subtract(side[start : start + len(block)], pilot, z[:, own])
+            if not _is_safe(found):
+                return None
+            z[:, own.stop - 1] = found
+        if start == 0:
+            # About the first lengths, the others keep their digits.
+            middles = z[:, lengths].mean(axis=0)
+        z[:, lengths] -= middles
+        products += np.matmul(z.T, z, out=product)
+        total += ones[: len(z)] @ z
+    return total
 
 
 @dataclass(frozen=True)

@@ -152,10 +152,12 @@ def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *,
 
 def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
     """Add the products of all entries of two vectors to a block, in place."""
-    n_rows = max(16, _ENTRIES_AT_ONCE // len(row))
+    n_rows = min(len(column), max(16, _ENTRIES_AT_ONCE // len(row)))
+    # One buffer: workers of Dask return memory to the system at once, and asking for it again at each step takes time.
+    room = np.empty((n_rows, len(row)))
     for start in range(0, len(column), n_rows):
-        stop = start + n_rows
-        block[start:stop] += column[start:stop, np.newaxis] * row
+        some = column[start : start + n_rows, np.newaxis]
+        block[start : start + n_rows] += np.multiply(some, row, out=room[: len(some)])
 
 
 def merge_all(parts: Sequence[Sums]) -> Sums:
