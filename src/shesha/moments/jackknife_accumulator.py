@@ -36,6 +36,8 @@ class Accumulator:
     pending: list[tuple[Any, ...]] = field(default_factory=list)
     n_pending: int = 0
     part_rows: int = _FIRST_PART
+    _owns_current: bool = False
+    """Whether nothing else holds the current part, so that it may be overwritten."""
 
     @property
     def n_rows(self) -> int:
@@ -72,17 +74,20 @@ class Accumulator:
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that restores what is held now; call it before more than one later batch is added."""
+        self._owns_current = False
         kept = list(self.parts), self.current, self.pending, self.n_pending, self.part_rows
         n_blocks = len(self.pending)
 
         def restore() -> None:
             self.parts, self.current, self.pending, self.n_pending, self.part_rows = kept
             del self.pending[n_blocks:]
+            self._owns_current = False
 
         return restore
 
     def parts_with_pending(self) -> list[Sums]:
         """All parts, including pending rows; the accumulator is unchanged."""
+        self._owns_current = False
         found = list(self.parts)
         last = [one for one in (self.current, self._sum_pending()) if one is not None]
         return [*found, merge_all(last)] if last else found
@@ -109,7 +114,11 @@ class Accumulator:
         return (self.most_parts() - len(self.parts)) * self.part_rows - filled
 
     def _add_panel(self, panel: Sums) -> None:
-        self.current = panel if self.current is None else merge(self.current, panel)
+        if self.current is None:
+            self.current = panel
+        else:
+            self.current = merge(self.current if self._owns_current else self.current.copy(), panel, in_place=True)
+        self._owns_current = True
         if self.current.n_rows >= self.part_rows:
             self.parts.append(self.current)
             self.current = None

@@ -15,8 +15,12 @@ from shesha.support.device_arrays import convert_like, doubles, is_numpy, namesp
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 
-_ENTRIES = 1 << 21
-"""Number of values in a panel: 16 MB in double precision."""
+_ENTRIES = 1 << 20
+"""Number of values in a block of rows: 8 MB in double precision."""
+_BLOCKS = 4
+"""Blocks of a panel: they are added up before the panel is added to the sums, which takes longer."""
+_MOST_TOGETHER = 2048
+"""Features of all sides for which one product of all columns is made; of more, it would take much memory twice."""
 _PILOT_ROWS = 32
 """Rows whose mean is subtracted before products, close enough to the panel's mean to lose no precision."""
 _SAFE = 2.0**400
@@ -26,9 +30,13 @@ Pairs = Collection[tuple[int, int]]
 
 def panel_rows(widths: Sequence[int]) -> int:
     """Return the number of rows of a panel: a power of two, large enough that adding to the sums costs little."""
+    return _block_rows(widths) * (_BLOCKS if sum(widths) <= _MOST_TOGETHER else 1)
+
+
+def _block_rows(widths: Sequence[int]) -> int:
     width = sum(widths) + len(widths)
     rows = max(_ENTRIES // width, width // 2, 64)
-    return 1 << (int(rows).bit_length() - 1)
+    return int(1 << (int(rows).bit_length() - 1))
 
 
 def all_pairs(n_sides: int) -> list[tuple[int, int]]:
@@ -44,12 +52,73 @@ def sum_panel(sides: Sequence[Any], pairs: Pairs) -> Sums:
     ValueError
         If an entry is NaN or infinite.
     """
-    panels = [Panel.build(side) for side in sides]
+    arrays = [_as_array(side) for side in sides]
+    if all(map(is_numpy, arrays)) and len(pairs) == len(all_pairs(len(arrays))):
+        together = _sum_together(arrays, pairs)
+        if together is not None:
+            return together
+    panels = [Panel.build(side) for side in arrays]
     cross = {(i, j): panels[i].products(panels[j]) for i, j in pairs}
     sums = Sums(int(sides[0].shape[0]), tuple(panel.sums() for panel in panels), cross)
     for panel in panels:
         _recycle(panel.z)
     return sums
+
+
+def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
+    """Sums over rows whose columns stand side by side, so that one symmetric product has those of all pairs.
+
+    None where there are too many columns, or squares leave the range of doubles.
+    """
+    n, widths = int(arrays[0].shape[0]), [int(side.shape[1]) for side in arrays]
+    if sum(widths) > _MOST_TOGETHER:
+        return None
+    ends = np.cumsum([width + 1 for width in widths]).tolist()
+    columns = [slice(end - width - 1, end) for end, width in zip(ends, widths, strict=True)]
+    pilots = [_pilot_row(side) for side in arrays]
+    size, width = min(n, _block_rows(widths)), ends[-1]
+    room = _allocate_panel((size + 2 * width, width))
+    block, product, products = np.split(room, [size, size + width])
+    total = _add_blocks(arrays, pilots, columns, block, product, products)
+    sums = None
+    if total is not None:
+        means = [total[own] / n for own in columns]
+
+        def about_means(i: int, j: int) -> Matrix:
+            return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
+
+        sides = [SideSums(pilots[i], means[i][:-1], 1.0, about_means(i, i)) for i in range(len(arrays))]
+        sums = Sums(n, tuple(sides), {(i, j): about_means(i, j) for i, j in pairs})
+    _recycle(room)
+    return sums
+
+
+def _add_blocks(
+    arrays: Sequence[Array],
+    pilots: Sequence[Vector],
+    columns: Sequence[slice],
+    block: Matrix,
+    product: Matrix,
+    products: Matrix,
+) -> Vector | None:
+    """Write the products of z of all columns into the last argument, and return the sum of z."""
+    products[:] = 0
+    total, ones = np.zeros(len(products)), np.ones(len(block))
+    lengths = [own.stop - 1 for own in columns]
+    for start in range(0, len(arrays[0]), len(block)):
+        z = block[: len(arrays[0]) - start]
+        for side, pilot, own in zip(arrays, pilots, columns, strict=True):
+            found = _subtract(side[start : start + len(block)], pilot, z[:, own])
+            if not _is_safe(found):
+                return None
+            z[:, own.stop - 1] = found
+        if start == 0:
+            # About the first lengths, the others keep their digits.
+            middles = z[:, lengths].mean(axis=0)
+        z[:, lengths] -= middles
+        products += np.matmul(z.T, z, out=product)
+        total += ones[: len(z)] @ z
+    return total
 
 
 @dataclass(frozen=True)
@@ -72,15 +141,18 @@ class Panel:
 
     def products(self, other: Panel) -> Matrix:
         """Products of z with that of another side, both about the mean of the panel."""
-        found = to_host(self.z.T @ other.z)
-        add_outer_product(found, -(self.z.shape[0] * self.mean), other.mean)
-        # From the pilot row to the mean row.
-        shift_means(found, -self.mean[:-1], -other.mean[:-1])
-        return found
+        return _about_means(to_host(self.z.T @ other.z), self.z.shape[0], self.mean, other.mean)
 
     def sums(self) -> SideSums:
         """Sums of this side alone."""
         return SideSums(self.pilot, self.mean[:-1], self.unit, self.products(self))
+
+
+def _about_means(products: Matrix, n_rows: int, first: Vector, second: Vector) -> Matrix:
+    """Change products about pilot rows, in place, to those about the mean rows; means are those of z."""
+    add_outer_product(products, -(n_rows * first), second)
+    shift_means(products, -first[:-1], -second[:-1])
+    return products
 
 
 _spare: list[Array] = []
@@ -114,11 +186,7 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
     pilot = _pilot_row(rows)
     z = _allocate_panel((rows.shape[0], rows.shape[1] + 1))
     moved = z[:, :-1]
-    # Integers and single precision become doubles here, before anything is subtracted.
-    with np.errstate(invalid="ignore", over="ignore"):
-        # Infinity is refused below.
-        np.subtract(rows, pilot, out=moved, dtype=np.float64)
-        lengths = np.einsum("ij,ij->i", moved, moved)
+    lengths = _subtract(rows, pilot, z)
     unit = 1.0
     if not _is_safe(lengths):
         _require_finite(rows)
@@ -127,6 +195,16 @@ def _centre(rows: Array) -> tuple[Matrix, Vector, float]:
         lengths = np.einsum("ij,ij->i", moved, moved)
     z[:, -1] = lengths - lengths.mean()
     return z, pilot, unit
+
+
+def _subtract(rows: Array, pilot: Vector, z: Matrix) -> Vector:
+    """Write rows minus the pilot row into all but the last column of z, and return their squared lengths."""
+    moved = z[:, :-1]
+    # Integers and single precision become doubles here, before anything is subtracted.
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Infinity is refused later.
+        np.subtract(rows, pilot, out=moved, dtype=np.float64)
+        return np.asarray(np.einsum("ij,ij->i", moved, moved))
 
 
 def _centre_on_device(rows: Any) -> tuple[Any, Vector, float]:

@@ -19,7 +19,7 @@ from shesha.moments.panel_sums import panel_rows
 from shesha.support import memory as memory
 
 Item = TypeVar("Item")
-_PANELS = 16
+_PANELS = 8
 """Panels that are read together, where memory allows."""
 _WAITING = 3
 """Stretches that are in memory at once: one in use, one that waits, one that is read."""

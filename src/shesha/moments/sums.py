@@ -76,6 +76,11 @@ class Sums:
         found = self.cross.get((first, second))
         return self.cross[second, first].T if found is None else found
 
+    def copy(self) -> Sums:
+        """The same sums in memory of their own."""
+        sides = tuple(replace(side, products=side.products.copy()) for side in self.sides)
+        return Sums(self.n_rows, sides, {pair: block.copy() for pair, block in self.cross.items()})
+
     def take(self, first: int, second: int) -> Sums:
         """The sums of two sides alone, as sides 0 and 1."""
         return Sums(self.n_rows, (self.sides[first], self.sides[second]), {(0, 1): self.cross_products(first, second)})
@@ -147,10 +152,12 @@ def join_blocks(first: Matrix, second: Matrix, row: Meeting, column: Meeting, *,
 
 def add_outer_product(block: Matrix, column: Vector, row: Vector) -> None:
     """Add the products of all entries of two vectors to a block, in place."""
-    n_rows = max(16, _ENTRIES_AT_ONCE // len(row))
+    n_rows = min(len(column), max(16, _ENTRIES_AT_ONCE // len(row)))
+    # One buffer: workers of Dask return memory to the system at once, and asking for it again at each step takes time.
+    room = np.empty((n_rows, len(row)))
     for start in range(0, len(column), n_rows):
-        stop = start + n_rows
-        block[start:stop] += column[start:stop, np.newaxis] * row
+        some = column[start : start + n_rows, np.newaxis]
+        block[start : start + n_rows] += np.multiply(some, row, out=room[: len(some)])
 
 
 def merge_all(parts: Sequence[Sums]) -> Sums:
