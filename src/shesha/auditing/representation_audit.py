@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from shesha.auditing.data_faults import find_faults
 from shesha.auditing.row_samples import RowSample
-from shesha.descriptors import Descriptor, descriptors
+from shesha.descriptors import descriptors
 from shesha.doubting import check_known_quantities, find_doubts
 from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
@@ -21,7 +21,7 @@ from shesha.nulls.dependence import find_dependence
 from shesha.nulls.diagnostic_rows import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
+from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, RepresentationAudit
 from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance
 from shesha.stability.estimate import as_estimate
@@ -64,18 +64,6 @@ def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings
     return labels.pop("y"), replace(settings, design=cast(Design, labels))
 
 
-def meanings() -> dict[str, Meaning]:
-    """The title, meaning and limits of each number of an audit, by name, in the order of the report."""
-    rows = [one for one in registered_variants().values() if one.audited and one.needs == "rows"]
-    labels = [one for one in registered_variants().values() if one.audited and one.needs_labels]
-    found: list[Variant | Descriptor] = [*rows, *descriptors().values(), *labels]
-    return {
-        one.name: Meaning(one.title, f"{one.means} {one.means_not}", one.means, one.means_not)
-        for one in found
-        if one.audited
-    }
-
-
 def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
     """Audit one representation; if it cannot be scored, record the reason."""
     if isinstance(X, Rdm):
@@ -100,8 +88,8 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         if checked is not None:
             finding = replace(finding, dependence=find_dependence([checked]))
         finding = replace(finding, doubts=_add_doubts(used, y, kept, n, settings, finding.dependence, checked))
-        own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
-        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, own)
+        row_settings = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+        return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, row_settings)
     except MemoryBudgetError as error:
         return replace(finding, reason=str(error))
 
@@ -116,10 +104,10 @@ def _add_doubts(
     checked: DiagnosticRows | None,
 ) -> Doubts:
     """Add doubts; a requested design is respected, and defines what the order of rows means."""
-    told: dict[str, Any] = {
+    labels_by_name: dict[str, Any] = {
         name: labels for name, labels in settings.design.items() if name in _LABELS and labels is not None
     }
-    design = {name: quantity[numbers] for name, quantity in check_known_quantities(told, None, n).items()}
+    design = {name: quantity[numbers] for name, quantity in check_known_quantities(labels_by_name, None, n).items()}
     classes = None if y is None or len(np.asarray(y)) != n else check.labels(y, n)[0][numbers]
     dependence = dependence or Dependence(len(rows), 1.0, 0.5, 0.0)
     return find_doubts(
@@ -139,8 +127,8 @@ def rows_without_direction(X: Rows, faults: Faults, metric: Metric) -> Index:
     """Rows without a direction for the metric."""
     if metric != "correlation":
         return np.array(faults.zero_rows if metric == "cosine" else (), dtype=np.intp)
-    found = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
-    return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
+    rows = [start + find_undirected_rows(block, metric) for start, block in X.blocks(1 << 20)]
+    return np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
 
 
 def _add_stability(
@@ -178,12 +166,12 @@ def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tu
 
 def _descriptors(rows: Rows) -> dict[str, float]:
     values = {}
-    for one in descriptors().values():
-        if one.audited:
+    for descriptor in descriptors().values():
+        if descriptor.audited:
             try:
-                values[one.name] = one.build(rows)
+                values[descriptor.name] = descriptor.build(rows)
             except NotEstimable:
-                values[one.name] = float("nan")
+                values[descriptor.name] = float("nan")
     return values
 
 
@@ -248,9 +236,9 @@ def _missing_estimate(name: str, rows: Rows | Rdm, reason: str, settings: Settin
 
 def _audit_distances(name: str, X: Rdm, y: ArrayLike | None, settings: Settings) -> RepresentationAudit:
     """Audit a distance matrix, by the scores that need no features."""
-    found = RepresentationAudit(name, X.n_rows, 0, Faults())
+    audit = RepresentationAudit(name, X.n_rows, 0, Faults())
     if y is None:
-        return replace(found, reason="a distance matrix allows label agreement and drift only")
+        return replace(audit, reason="a distance matrix allows label agreement and drift only")
     nobody = np.empty(0, dtype=np.intp)
     settings = replace(settings, exchange=resolve_design(settings.design, X.n_rows))
-    return _add_label_scores(found, X, y, nobody, settings)
+    return _add_label_scores(audit, X, y, nobody, settings)

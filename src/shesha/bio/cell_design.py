@@ -65,24 +65,24 @@ def cell_design(
     if groupby is None:
         raise TypeError("groupby must be a column of obs, got None")
     named = {"groupby": groupby, "per": per, "blocks": blocks, "groups": groups}
-    given = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
-    there = np.all([[one is not None for one in values] for values in given.values()], axis=0)
+    values_by_name = {name: _labels(adata, value, name) for name, value in named.items() if value is not None}
+    there = np.all([[value is not None for value in values] for values in values_by_name.values()], axis=0)
     rows = np.flatnonzero(there)
-    given = {name: values[rows] for name, values in given.items()}
-    labels = given["groupby"]
+    values_by_name = {name: values[rows] for name, values in values_by_name.items()}
+    labels = values_by_name["groupby"]
     controls = find_controls(labels, control)
     is_control = np.isin(labels, controls.labels)
-    within = given.get("blocks")
-    if "per" in given:
-        labels = np.where(is_control, labels, _join_labels(labels, given["per"]))
-        within = given["per"] if within is None else _join_labels(given["per"], within)
+    within = values_by_name.get("blocks")
+    if "per" in values_by_name:
+        labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
+        within = values_by_name["per"] if within is None else _join_labels(values_by_name["per"], within)
     return CellDesign(
         matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
         rows=rows,
         labels=labels.astype(str),
         controls=controls,
         blocks=None if within is None else within.astype(str),
-        groups=None if "groups" not in given else given["groups"].astype(str),
+        groups=None if "groups" not in values_by_name else values_by_name["groups"].astype(str),
         n_without=int(adata.n_obs - len(rows)),
         source=source,
     )
@@ -142,10 +142,10 @@ def _labels(adata: Any, value: str | Sequence[Any], name: str) -> NDArray[Any]:
         return labels(adata, value, name)
     from pandas import isna
 
-    found = check.dense(value, name).astype(object)
-    if found.shape != (adata.n_obs,):
-        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {found.shape}")
-    return np.array([None if isna(kinds.label(one, name)) else str(one) for one in found], dtype=object)
+    values = check.dense(value, name).astype(object)
+    if values.shape != (adata.n_obs,):
+        raise ValueError(f"{name} must be a column of adata.obs or one label per cell, got shape {values.shape}")
+    return np.array([None if isna(kinds.label(value, name)) else str(value) for value in values], dtype=object)
 
 
 def _join_labels(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

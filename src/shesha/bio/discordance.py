@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shesha.bio.split_half_reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.support.optional import require
@@ -55,10 +55,10 @@ def discordance(
     """
     check.choice(method, ("linear", "rank", "loess"), "method")
     share = check.fraction(loess_frac, "loess_frac")
-    kept = complete(df, [coherence_col, magnitude_col], "df")
+    kept = complete_lines(df, [coherence_col, magnitude_col], "df")
     if len(kept) < _FEWEST:
         raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(kept)}")
-    coherence, magnitude = (kept[one].to_numpy(dtype=np.float64) for one in (coherence_col, magnitude_col))
+    coherence, magnitude = (kept[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
     # Ranks are exact; anything else is as exact as the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())
     return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index, size)

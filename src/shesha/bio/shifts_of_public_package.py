@@ -76,5 +76,5 @@ def explained_share(shifts: Matrix) -> float:
     if np.linalg.norm(mean) < NO_LENGTH:
         return 0.0
     total = float(np.mean(np.sum(shifts**2, axis=1)))
-    apart = float(np.mean(np.sum((shifts - mean) ** 2, axis=1)))
-    return float(np.clip(1.0 - apart / total, -1.0, 1.0))
+    around_mean = float(np.mean(np.sum((shifts - mean) ** 2, axis=1)))
+    return float(np.clip(1.0 - around_mean / total, -1.0, 1.0))

@@ -89,14 +89,14 @@ def calibrate_layers(
     (('1', '3'), True)
     """
     sides = {"layers_a": layers_a, "layers_b": layers_b}
-    given = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
-    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in given.items()))
+    mappings = {side: _mapping(layer_sequence(layers, side, layer_axis), side) for side, layers in sides.items()}
+    rows, columns = layers_in_one_order(*(check_layers(layers, side) for side, layers in mappings.items()))
     n = _n_rows(rows, columns)
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
-    meant, scores = grid_scores(rows, columns, given, measure, options, truncate, seed, identity_first(orders))
+    meant, scores = grid_scores(rows, columns, mappings, measure, options, truncate, seed, identity_first(orders))
     name, closer = meant.name, meant.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
@@ -189,10 +189,10 @@ def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
 
 def check_layers(layers: Layers, name: str) -> dict[str, Representation]:
     """Check the layers; layers of a sequence are named by number."""
-    found = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
-    if not found:
+    arrays = check_named_arrays(_mapping(layers, name), name, name + "[{!r}]")
+    if not arrays:
         raise ValueError(f"{name} must contain at least one layer, got none")
-    return found
+    return arrays
 
 
 def _mapping(layers: Layers, name: str) -> Mapping[Any, Any]:

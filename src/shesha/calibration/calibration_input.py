@@ -69,11 +69,11 @@ def prepare(
         return _function_subject(X, Y, meant, options, truncate)
     chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
     named = align_rows({"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")})
-    given = named["X"], named["Y"]
-    require_inputs_as_rows(chosen, *given)
-    if given[0].n_rows != given[1].n_rows and covariates is not None:
-        raise ValueError(f"Y must have as many rows as X ({given[0].n_rows}), got {given[1].n_rows}")
-    sides, known = adjust_for_covariates(list(given), covariates)
+    inputs = named["X"], named["Y"]
+    require_inputs_as_rows(chosen, *inputs)
+    if inputs[0].n_rows != inputs[1].n_rows and covariates is not None:
+        raise ValueError(f"Y must have as many rows as X ({inputs[0].n_rows}), got {inputs[1].n_rows}")
+    sides, known = adjust_for_covariates(list(inputs), covariates)
     a, b = aligned(sides[0], sides[1], chosen.view.folding, anywhere=chosen.anywhere)
 
     def scores(orders: list[Index]) -> Iterator[Matrix]:
@@ -184,9 +184,9 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
 def _function_subject(
     X: Any, Y: Any, measure: PlainMeasure, options: dict[str, Any], truncate: int | float | None
 ) -> Subject:
-    given = {"X": X, "Y": Y}
-    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in given.items()}).values())
-    x, y = function_arguments(given, sides, truncate)
+    inputs = {"X": X, "Y": Y}
+    sides = tuple(align_rows({name: Representation.build(side, name) for name, side in inputs.items()}).values())
+    x, y = function_arguments(inputs, sides, truncate)
     if len(x) != len(y):
         raise ValueError(f"Y must have as many rows as X ({len(x)}), got {len(y)}")
 

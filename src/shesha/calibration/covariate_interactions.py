@@ -47,16 +47,16 @@ def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[s
     chosen = np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
     basis = np.linalg.qr(np.column_stack([np.ones(len(chosen)), covariates.basis[chosen]]))[0]
     sides = [_residuals(side[chosen], basis) for side in rows]
-    found = []
+    pairs = []
     for first, second in combinations(covariates.parts, 2):
         products = _products(covariates.parts[first][chosen], covariates.parts[second][chosen], basis)
         if not products.shape[1]:
             continue
         drawn = (products, *(products[rng.permutation(len(chosen))] for _ in range(_DRAWS)))
-        directions = [np.linalg.qr(_residuals(one, basis))[0] for one in drawn]
+        directions = [np.linalg.qr(_residuals(product, basis))[0] for product in drawn]
         if all(_p_value(directions, side) <= _LEVEL for side in sides):
-            found.append((first, second))
-    return found
+            pairs.append((first, second))
+    return pairs
 
 
 def _products(a: Matrix, b: Matrix, basis: Matrix) -> Matrix:
@@ -74,6 +74,6 @@ def _residuals(columns: Matrix, basis: Matrix) -> Matrix:
 
 def _p_value(directions: Sequence[Matrix], side: Matrix) -> float:
     """p-value of the first of the directions."""
-    along = (np.concatenate(directions, axis=1).T @ side) ** 2
-    shares = along.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
+    projections = (np.concatenate(directions, axis=1).T @ side) ** 2
+    shares = projections.sum(axis=1).reshape(len(directions), -1).sum(axis=1)
     return float(np.mean(shares >= shares[0]))

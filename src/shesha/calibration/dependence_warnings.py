@@ -55,8 +55,10 @@ def _excess(rows: Sequence[Matrix], covariates: Covariates, design: Design) -> s
     """
     if len(covariates.numbers) > 1:
         return ""
-    asked = nonempty_arguments(design)
-    strata = exchange(len(rows[0]), **asked) if set(asked) - {"blocks"} else covariates.design(design.get("blocks"))
+    arguments = nonempty_arguments(design)
+    strata = (
+        exchange(len(rows[0]), **arguments) if set(arguments) - {"blocks"} else covariates.design(design.get("blocks"))
+    )
     quantity = next(iter(covariates.numbers.values()))
     # What a spline of so many terms left, one of twice as many follows.
     n_terms = 2 * covariates.n_taken + 2
@@ -81,7 +83,7 @@ def warn_of_dependence(
     if nonempty_arguments(design):
         warn_of_series(rows, design)
         return None
-    found = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
-    if found.is_dependent:
-        warn(f"permuting all rows may give too many false positives: {found.text}", CalibrationWarning)
-    return found
+    dependence = find_dependence([diagnostic_rows(side) for side in sides], screened=True)
+    if dependence.is_dependent:
+        warn(f"permuting all rows may give too many false positives: {dependence.text}", CalibrationWarning)
+    return dependence

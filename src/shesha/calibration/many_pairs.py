@@ -94,16 +94,16 @@ def calibrate_many(
                 break
             except _TOLD as error:
                 # Subclasses may need more than a message.
-                kind = next(one for one in _TOLD if isinstance(error, one))
+                kind = next(kind for kind in _TOLD if isinstance(error, kind))
                 raise kind(f"pairs[{name!r}]: {error}") from error
             calibrated.append((str(name), result))
             if result.interrupted:
                 cut_short = True
                 break
-    p_values = [one.p_value for _, one in calibrated]
+    p_values = [result.p_value for _, result in calibrated]
     return CalibratedMany(
         tuple(name for name, _ in calibrated),
-        tuple(one for _, one in calibrated),
+        tuple(result for _, result in calibrated),
         tuple(holm(p_values).tolist()),
         tuple(benjamini_hochberg(p_values).tolist()),
         correction,

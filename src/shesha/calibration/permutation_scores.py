@@ -125,15 +125,15 @@ def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
 
 def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the inner products of every row view with every relabelled column view."""
-    left, right = ([_symmetric(view) for view in side] for side in (rows, columns))
+    row_views, right = ([_symmetric(view) for view in side] for side in (rows, columns))
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
-    triangles = permutation_grids([one.triangle for one in left], [one.triangle for one in right], n, orders)
-    weight = left[0].weight
-    own, other = (_diagonals(side) for side in (left, right))
+    triangles = permutation_grids([view.triangle for view in row_views], [view.triangle for view in right], n, orders)
+    weight = row_views[0].weight
+    row_diagonals, other = (_diagonals(side) for side in (row_views, right))
     for order, products in zip(orders, triangles, strict=True):
         total = weight * products
-        if own is not None and other is not None:
-            total += own @ other[:, order].T
+        if row_diagonals is not None and other is not None:
+            total += row_diagonals @ other[:, order].T
         yield total
 
 
@@ -143,13 +143,13 @@ def _scores_from_products(measure: Measure, total: Matrix) -> Any:
 
 
 def _diagonals(side: Sequence[Symmetric]) -> Matrix | None:
-    found = [to_host(one.diagonal) for one in side if one.diagonal is not None]
-    return np.stack(found) if found else None
+    diagonals = [to_host(view.diagonal) for view in side if view.diagonal is not None]
+    return np.stack(diagonals) if diagonals else None
 
 
 def _symmetric(view: View) -> Symmetric:
-    found: Symmetric = view.symmetric()  # type: ignore[attr-defined]
-    return found
+    symmetric: Symmetric = view.symmetric()  # type: ignore[attr-defined]
+    return symmetric
 
 
 def _score_each_pair(
@@ -186,8 +186,8 @@ def _map_orders(work: Callable[[Index], Result], orders: Sequence[Index], at_onc
         first = some(0)
         short = time.perf_counter() - start < _SHORT
         yield from first
-        for found in map(some, rest) if short else parallel(some, rest, at_once=at_once):
-            yield from found
+        for result in map(some, rest) if short else parallel(some, rest, at_once=at_once):
+            yield from result
 
 
 def _score(measure: Measure, a: View, b: View) -> float:
@@ -208,9 +208,9 @@ def function_scores(
     for draw, order in enumerate(orders):
         # Whatever a function does to its arguments, it does to copies.
         moved = [y[order] for y in Y]
-        own = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
+        copies = [x.clone() if hasattr(x, "clone") else x.copy() for x in X]
         try:
-            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in own]
+            values = [[check.real_number(function(x, y), "its value") for y in moved] for x in copies]
         except Exception as error:
             where = "the observed pairing" if draw == 0 else f"draw {draw} of {len(orders) - 1}"
             raise DrawError(f"the measure failed in {where}: {type(error).__name__}: {error}") from error

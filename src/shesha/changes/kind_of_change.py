@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
+from shesha.changes.layer_sources import Sides
+from shesha.changes.moved_classes import class_changes, comparable_classes
 from shesha.descriptors.spectrum import anisotropy, participation_ratio
 from shesha.kernels.ridge_regression import decompose_folds, predict_held_out
 from shesha.kernels.threads import single_threaded_blas
-from shesha.results.changes.kind_of_change import Kind, SeparationChange, StructureChange
+from shesha.nulls.permutations import Design
+from shesha.results.changes.kind_of_change import ClassChange, Kind, SeparationChange, StructureChange
 from shesha.support.seeds import spawn
-from shesha.support.types import Index, Labels, Matrix, Seed, Vector
+from shesha.support.types import Array, Index, Labels, Matrix, Seed, Vector
 from shesha.views import Representation
 
 FOLDS = 5
@@ -20,6 +25,36 @@ LITTLE = 0.9
 COLLAPSED = 0.5
 """Largest remaining share of effective rank of a collapsed representation."""
 _DEALING = 51
+Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
+
+
+def what_changed(
+    layer: str, sides: Sides, rows: Index, known: dict[str, Array], *, beyond_noise: bool, seed: Seed
+) -> Details:
+    """Return the kind of change, the classes that moved, and their separability.
+
+    Without labels only the kind of change is returned, and nothing if all rows are equal.
+    Classes of fewer than five rows take no part; more than 30 classes are not compared.
+    """
+    before, after = (side[layer].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
+    groups = None if known.get("groups") is None else _codes(known["groups"][rows])
+    if any(np.ptp(side.rows, axis=0).max() == 0 for side in (before, after)):
+        return None, (), None
+    structure = structure_change(layer, before, after, deal_folds(len(rows), groups, seed), beyond_noise=beyond_noise)
+    classes = None if known.get("labels") is None else comparable_classes(known["labels"], rows)
+    if classes is None:
+        return structure, (), None
+    chosen, codes, names = classes
+    before, after = (side.take_rows(chosen) for side in (before, after))
+    design = {name: known[name][rows][chosen] for name in ("blocks",) if known.get(name) is not None}
+    moved = class_changes(before, after, codes, names, design=cast(Design, design), seed=seed)
+    fold = deal_folds(len(chosen), None if groups is None else _codes(groups[chosen]), seed)
+    return structure, moved, separation_change(layer, before, after, codes, fold)
+
+
+def _codes(values: Array | Labels) -> Labels:
+    codes: Labels = np.unique(values, return_inverse=True)[1]
+    return codes
 
 
 def deal_folds(n: int, groups: Labels | None, seed: Seed) -> Index:
@@ -61,8 +96,8 @@ def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noi
 
 def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:
     """Return the share of the variance of Y that ridge regression on X explains on held-out rows."""
-    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
-    return 1.0 - float(np.vdot(Y - found, Y - found) / np.vdot(Y, Y))
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), Y)
+    return 1.0 - float(np.vdot(Y - predicted, Y - predicted) / np.vdot(Y, Y))
 
 
 def _scaled_variance_share(X: Matrix, Y: Matrix) -> float:
@@ -83,7 +118,7 @@ def separation_change(
     with single_threaded_blas():
         right = [_right(side.rows, codes, fold) for side in (before, after)]
     weights = 1.0 / (len(sizes) * sizes[codes])
-    start, end = (float(weights @ one) for one in right)
+    start, end = (float(weights @ correct) for correct in right)
     moved, differences = end - start, right[1] - right[0]
     half = 1.96 * float(np.sqrt((weights**2 * (differences - moved) ** 2).sum()))
     return SeparationChange(layer, start, end, moved - half, moved + half, 1.0 / len(sizes))
@@ -94,6 +129,6 @@ def _right(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     sizes = np.bincount(codes)
     shares = sizes / len(codes)
     targets = np.eye(len(sizes))[codes] - shares
-    found = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
+    predicted = predict_held_out(X, decompose_folds(X, fold, FOLDS), targets)
     # Beside its share, so that a rare class can win.
-    return np.asarray((found / shares).argmax(axis=1) == codes, dtype=float)
+    return np.asarray((predicted / shares).argmax(axis=1) == codes, dtype=float)

@@ -30,7 +30,7 @@ def noise_limit(noise: Sequence[float]) -> float:
     >>> noise_limit([0.03] * 19)
     0.03
     """
-    known = [one for one in noise if np.isfinite(one)]
+    known = [drift for drift in noise if np.isfinite(drift)]
     if not known:
         return float("nan")
     return max(known) * (1.0 if len(known) >= ENOUGH else MARGIN)

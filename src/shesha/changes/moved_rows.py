@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.drift.noise_floor import row_movement
+from shesha.drift.row_movement import row_movement
 from shesha.kernels.distances import Metric
 from shesha.results.changes.diff import MovedRow
 from shesha.support.types import Index, Vector
@@ -25,8 +25,8 @@ def neighbours_lost(before: Representation, after: Representation, k: int, metri
     >>> float(neighbours_lost(X, X, 3).max())
     0.0
     """
-    one, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
-    kept = np.count_nonzero(other.ranks_of_neighbours(one), axis=1)
+    neighbours, other = (side.view(Neighbours, k=k, metric=metric) for side in (before, after))
+    kept = np.count_nonzero(other.ranks_of_neighbours(neighbours), axis=1)
     return 1.0 - np.asarray(kept, dtype=float) / k
 
 
@@ -62,8 +62,8 @@ def moved_rows(
         # Where all rows are equal no row is nearer than another; the layer's own reason says so.
         return ()
     noise = np.full(len(lost), np.nan)
-    for one, other in unchanged:
-        noise = np.fmax(noise, neighbours_lost(one, other, k))
+    for first, other in unchanged:
+        noise = np.fmax(noise, neighbours_lost(first, other, k))
     order = np.lexsort((-np.nan_to_num(movement), -lost))[:most]
     return tuple(
         MovedRow(

@@ -93,12 +93,12 @@ def explore(
     check.choice(metric, METRICS, "metric")
     called = pair_of_names(names)
     sides = {called[0]: X} if Y is None else dict(zip(called, (X, Y), strict=True))
-    built = {name: _matrix(one, name) for name, one in sides.items()}
+    built = {name: _matrix(side, name) for name, side in sides.items()}
     first = next(iter(built.values()))
-    for name, one in built.items():
-        if one.n_rows != first.n_rows:
-            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {one.n_rows:,}")
-    known = tuple(one.names for one in built.values() if one.names is not None)
+    for name, side in built.items():
+        if side.n_rows != first.n_rows:
+            raise ValueError(f"{name} must have the {first.n_rows:,} rows of {called[0]}, got {side.n_rows:,}")
+    known = tuple(side.names for side in built.values() if side.names is not None)
     colours = labels_of_rows(_align_labels(labels, known, first.n_rows)) if labels is not None else ()
     return map_rows(
         align_rows(built),
@@ -133,18 +133,18 @@ def map_rows(
         As for `explore`.
     """
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
-    chosen = {name: one.to_numpy.take_rows(rows) for name, one in sides.items()}
+    chosen = {name: side.to_numpy.take_rows(rows) for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
-    asked = rows_to_ask(len(rows), seed)
+    queries = rows_to_ask(len(rows), seed)
     places: dict[str, Matrix] = {}
     held, trust = {}, {}
-    for name, one in chosen.items():
+    for name, side in chosen.items():
         # The library's own rows for Euclidean distances are in another unit.
-        standard = one.rows if metric == "euclidean" else one.standard(metric)
+        standard = side.rows if metric == "euclidean" else side.standard(metric)
         plane, shares = principal_plane(standard)
         places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane
         held[name] = float(shares.sum())
-        trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), asked)
+        trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), queries)
     return RowMap(
         {name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
         tuple(names[row] for row in rows),
@@ -155,19 +155,19 @@ def map_rows(
     )
 
 
-def _matrix(given: Any, name: str) -> Representation:
-    found = Representation.build(given, name)
-    if found.has_distances_only or len(found.shape) != 2:
-        what = "distances (Rdm)" if found.has_distances_only else f"shape {found.shape}"
+def _matrix(value: Any, name: str) -> Representation:
+    source = Representation.build(value, name)
+    if source.has_distances_only or len(source.shape) != 2:
+        what = "distances (Rdm)" if source.has_distances_only else f"shape {source.shape}"
         raise ValueError(f"{name} must be a matrix (n_rows, n_features), got {what}")
-    return found
+    return source
 
 
 def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, seed: Seed) -> tuple[Index, list[str]]:
     """Return the rows to show: those with a direction everywhere, or a random sample if there are many."""
     usable = np.ones(sides[0].n_rows, dtype=bool)
-    for one in sides:
-        usable[find_undirected_rows(one.to_numpy.rows, metric)] = False
+    for side in sides:
+        usable[find_undirected_rows(side.to_numpy.rows, metric)] = False
     rows, notes = np.flatnonzero(usable), []
     if len(rows) < _FEWEST:
         raise ValueError(f"X must have at least {_FEWEST} rows with a direction, got {len(rows)}")
@@ -197,20 +197,20 @@ def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[floa
         return ()
 
 
-def _names_of_rows(given: Sequence[object] | None, known: Sequence[Names], n_rows: int) -> list[str]:
-    if given is None:
-        return [str(one) for one in known[0].values] if known else [f"row {row}" for row in range(n_rows)]
-    found = [str(one) for one in kinds.iterable(given, "row_names", "names")]
-    if len(found) != n_rows:
-        raise ValueError(f"row_names must have one name for each of the {n_rows:,} rows, got {len(found):,}")
-    return found
+def _names_of_rows(names: Sequence[object] | None, known: Sequence[Names], n_rows: int) -> list[str]:
+    if names is None:
+        return [str(value) for value in known[0].values] if known else [f"row {row}" for row in range(n_rows)]
+    texts = [str(name) for name in kinds.iterable(names, "row_names", "names")]
+    if len(texts) != n_rows:
+        raise ValueError(f"row_names must have one name for each of the {n_rows:,} rows, got {len(texts):,}")
+    return texts
 
 
 def _align_labels(labels: ArrayLike, known: Sequence[Names], n_rows: int) -> Any:
     """Return labels in the order of the rows, one per row."""
-    found = labels_in_order(known, {"labels": labels})["labels"]
-    check.labels(found, n_rows, "labels", min_classes=1)
-    return found
+    ordered = labels_in_order(known, {"labels": labels})["labels"]
+    check.labels(ordered, n_rows, "labels", min_classes=1)
+    return ordered
 
 
 def labels_of_rows(labels: ArrayLike) -> list[str]:

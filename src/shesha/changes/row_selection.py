@@ -41,8 +41,8 @@ def count_neighbours(k: int | None, n_rows: int) -> int:
 def find_usable_rows(sides: Sides) -> tuple[Index, list[str]]:
     """Return the rows that have a direction in all layers, and a note if some have none."""
     usable = np.ones(sides.n_rows, dtype=bool)
-    for one in sides.every():
-        usable[find_undirected_rows(one.to_numpy.rows, "cosine")] = False
+    for source in sides.every():
+        usable[find_undirected_rows(source.to_numpy.rows, "cosine")] = False
     rows = np.flatnonzero(usable)
     if len(rows) < _FEWEST:
         raise ValueError(f"before and after must have at least {_FEWEST} rows that are not zero, got {len(rows)}")

@@ -112,8 +112,8 @@ def _options(
 
 def _say(message: str, colour: str | None = None) -> None:
     """Write a line to standard error, in colour on a terminal."""
-    seen = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if seen else 'shesha:'} {message}", err=True)
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if coloured else 'shesha:'} {message}", err=True)
 
 
 def _tell(message: Warning | str, *_: object, **__: object) -> None:
@@ -131,10 +131,10 @@ class _Notes(logging.Handler):
 
 def _defaults() -> dict[str, Any]:
     """Return the options of the project's settings file, and report those that the command uses."""
-    found = _config_file.find_settings(Path.cwd())
-    if found is None:
+    file_settings = _config_file.find_settings(Path.cwd())
+    if file_settings is None:
         return {}
-    path, settings = found
+    path, settings = file_settings
     defaults = _config_file.default_map(typer.main.get_command(app), settings, path)
     note = _config_file.describe_defaults(path, defaults, [word for word in sys.argv[1:] if not word.startswith("-")])
     if note and not progress.silent() and not {"-q", "--quiet", "--help", "-h"} & set(sys.argv):

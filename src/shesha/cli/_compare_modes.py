@@ -110,33 +110,33 @@ class Comparing:
         }
         chosen = MEASURES if standard else self.measures
         if len(others) > 1:
-            found = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
-            self.outputs.write(found, self.files)
-            require_value([score for each in found for one in each for score in one.scores])
+            results = compare_several_within(X, dict(others), classes, chosen, name=first, **options)
+            self.outputs.write(results, self.files)
+            require_value([score for each in results for part in each for score in part.scores])
             return
         ((second, Y),) = others
-        one = compare_within(X, Y, classes, chosen, names=(first, second), **options)
-        self.outputs.write(one, self.files, row_map=partial(self._row_map, arrays, classes))
-        require_value([score for part in (*one, one.whole) for score in part.scores])
+        result = compare_within(X, Y, classes, chosen, names=(first, second), **options)
+        self.outputs.write(result, self.files, row_map=partial(self._row_map, arrays, classes))
+        require_value([score for part in (*result, result.whole) for score in part.scores])
 
     def _design_within_classes(self) -> dict[str, Any]:
         """Return blocks and groups, and refuse what has no meaning within classes."""
-        asked = {
+        design = {
             name: value for name, value in self.exchanged.design.items() if value is not None and value is not False
         }
-        others = [f"--{name.replace('_', '-')}" for name in asked if name not in ("blocks", "groups")]
+        others = [f"--{name.replace('_', '-')}" for name in design if name not in ("blocks", "groups")]
         others += ["--covariates"] * (self.exchanged.covariates is not None)
         if others:
             raise ValueError(
                 f"{others[0]} must be left out with --labels, got both: --blocks and --groups may be given"
             )
-        return asked
+        return design
 
-    def _write(self, found: Any, arrays: dict[str, Any], permutations: int) -> None:
+    def _write(self, result: Any, arrays: dict[str, Any], permutations: int) -> None:
         self.outputs.write(
-            found,
+            result,
             self.files,
-            report="\n".join([str(found), *_default_measures_note(self.measures, permutations)]),
+            report="\n".join([str(result), *_default_measures_note(self.measures, permutations)]),
             picture=partial(self._heat_map, arrays),
             row_map=partial(self._row_map, arrays, None),
             data=describe_inputs(self.files, self.models),

@@ -115,10 +115,10 @@ def _table(covariates: Sequence[str], first: Path, by_position: bool) -> Any:
     counts = {value: len(column) for value, column in columns.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"--covariates must all have the same rows, got {counts}")
-    names = next((one.known for one in columns.values() if isinstance(one, NamedRows)), None)
+    names = next((column.known for column in columns.values() if isinstance(column, NamedRows)), None)
     if names is None:
         return DataFrame(columns)
-    ordered = {value: asarray(align_labels(names, one, value, "covariates")) for value, one in columns.items()}
+    ordered = {value: asarray(align_labels(names, column, value, "covariates")) for value, column in columns.items()}
     return DataFrame(ordered, index=names.values)
 
 

@@ -93,10 +93,11 @@ class FromModels:
 
     def require_alone(self, **options: Any) -> None:
         """Refuse options that apply to files."""
-        given = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
-        if given:
+        passed = [f"--{name.replace('_', '-')}" for name, there in options.items() if there]
+        if passed:
             raise ValueError(
-                f"{given[0]} must be left out with --model, got both: write the layers to a file first (shesha extract)"
+                f"{passed[0]} must be left out with --model, got both: write the layers to a file first "
+                "(shesha extract)"
             )
 
     def load_layers(self) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def audit_command(
     result = _note_label_column(result, column)
     if models is None:
         result = _drop_unordered_drift(result, files, key)
-    named = [Path(one) for one in (labels, blocks, groups, within) if one is not None]
+    named = [Path(name) for name in (labels, blocks, groups, within) if name is not None]
     show(result, outputs, [*files, *named], _outputs.describe_inputs(files, model), full=full)
     if quick:
         typer.echo(
@@ -177,7 +177,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
         return files
     from shesha.io.memory_mapped_copies import copy_large_files
 
-    return copy_large_files(context.with_resource, files, lambda told: typer.echo(f"shesha: {told}", err=True), inside)
+    return copy_large_files(context.with_resource, files, lambda text: typer.echo(f"shesha: {text}", err=True), inside)
 
 
 def _as_needed(
@@ -198,19 +198,19 @@ def _as_needed(
     )
 
 
-def _note_label_column(found: Audit, column: str | None) -> Audit:
+def _note_label_column(result: Audit, column: str | None) -> Audit:
     """Print a note on the column of the labels."""
-    if found.labels is None or column is None:
-        return found
-    return replace(found, labels=replace(found.labels, column=column))
+    if result.labels is None or column is None:
+        return result
+    return replace(result, labels=replace(result.labels, column=column))
 
 
-def _drop_unordered_drift(found: Audit, files: list[Path], keys: list[str] | None) -> Audit:
+def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | None) -> Audit:
     """Remove the drift along the order if no order was given."""
-    names = [one.name for one in found.representations]
+    names = [representation.name for representation in result.representations]
     if len(names) < 2 or _has_order(files, keys, names):
-        return found
-    return replace(found, drift=None, drift_reason=_UNORDERED)
+        return result
+    return replace(result, drift=None, drift_reason=_UNORDERED)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -246,18 +246,22 @@ def show(
         data=data,
         brief=not full,
     )
-    unscored = [one.name for one in result.representations if one.reason or _lacks_stability(one)]
+    unscored = [
+        representation.name
+        for representation in result.representations
+        if representation.reason or _lacks_stability(representation)
+    ]
     if unscored:
         typer.echo(f"shesha: not scored: {', '.join(unscored)}", err=True)
         raise typer.Exit(_NOT_SCORED)
 
 
-def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
+def _next(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return two further commands, and how to get all numbers."""
     from shesha.results.audit.first_screen import next_steps
 
     typed = ["shesha", *sys.argv[1:]]
-    best = found.ranking[:2]
+    best = result.ranking[:2]
     steps = []
     if len(best) == 2 and len(files) and "--model" not in typed:
         keys = [word for name in best for word in ("--key", name)]
@@ -270,5 +274,8 @@ def _next(found: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Sec
     return next_steps(steps or [("Every number here:", shlex.join([*typed, "--full"]))])
 
 
-def _lacks_stability(one: RepresentationAudit) -> bool:
-    return one.feature_split is not None and one.feature_split.value != one.feature_split.value
+def _lacks_stability(representation: RepresentationAudit) -> bool:
+    return (
+        representation.feature_split is not None
+        and representation.feature_split.value != representation.feature_split.value
+    )

@@ -258,11 +258,11 @@ def report_command(
     _outputs.save_page(html, lambda about: report_page(store, title=title, of=find_suite(suite), about=about), [])
 
 
-def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
+def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
     """Print ranks among the published measures that were not run, which are marked."""
     from shesha.benchmark.published_comparison import rank_with_published
 
-    ranks = rank_with_published(found, pooling=pooling)
+    ranks = rank_with_published(values, pooling=pooling)
     _show_ranks(ranks)
     if (ranks["source"] == "published").any():
         typer.echo("shesha: scores of measures marked (published) come from the paper's models", err=True)

@@ -135,9 +135,9 @@ def compare_command(
         comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **kept)
         return
     if shards:
-        given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
-        given |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
-        _compare_large_files.require_shards(files, given | {"within": within, "shift": shift, "explore": explore})
+        options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
+        options |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
+        _compare_large_files.require_shards(files, options | {"within": within, "shift": shift, "explore": explore})
     if covariates and plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
@@ -192,9 +192,9 @@ def compare_command(
 
 
 def _refuse_beside_many_files(**options: Any) -> None:
-    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"{given[0]} needs two representations in files, got --store, --scheduler or a directory")
+    passed = [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
+    if passed:
+        raise ValueError(f"{passed[0]} needs two representations in files, got --store, --scheduler or a directory")
 
 
 def _refuse_columns(named: dict[str, str | None]) -> None:

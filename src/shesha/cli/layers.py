@@ -66,8 +66,8 @@ def layers_command(
                 "--model must come without --blocks, --groups, --within, --shift, --rdm, --card and --aggregate: "
                 "write the layers to files first (shesha extract)"
             )
-        found = _compare_models(models, measure, project, seed)
-        outputs.write(found, [models.file])
+        result = _compare_models(models, measure, project, seed)
+        outputs.write(result, [models.file])
         return
     if project is not None:
         raise ValueError(f"--project must come with --model, got {project} with files")

@@ -11,7 +11,7 @@ def _names(incomplete: str) -> list[str]:
     """Complete the name of a measure."""
     from shesha.measures import choose
 
-    return [one.name for one in choose("all") if one.name.casefold().startswith(incomplete.casefold())]
+    return [measure.name for measure in choose("all") if measure.name.casefold().startswith(incomplete.casefold())]
 
 
 def measures_command(

@@ -48,10 +48,10 @@ def rank_command(
     from shesha.ranking import rank_models
 
     outputs = _outputs.Outputs(json, plot, html, None, (*files, *data, blocks, groups))
-    asked = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
+    inputs = _design_options.read_design(files, blocks, groups, None, False, None, by_position=by_position)
     options: dict[str, Any] = {"by_position": by_position, "distances": rdm}
-    models = _file_inputs.read_representations(files, key, asked.columns, layer_axis, **options)
-    subjects = _file_inputs.read_representations(data, data_key, asked.columns, layer_axis, **options)
+    models = _file_inputs.read_representations(files, key, inputs.columns, layer_axis, **options)
+    subjects = _file_inputs.read_representations(data, data_key, inputs.columns, layer_axis, **options)
     if not models:
         raise ValueError(f"MODEL must contain a representation, got none in {', '.join(map(str, files))}")
     if not subjects:
@@ -60,8 +60,8 @@ def rank_command(
         subjects,
         models,
         measure,
-        blocks=asked.design.get("blocks"),
-        groups=asked.design.get("groups"),
+        blocks=inputs.design.get("blocks"),
+        groups=inputs.design.get("groups"),
         n_resamples=resamples,
         n_permutations=permutations,
         confidence=confidence,

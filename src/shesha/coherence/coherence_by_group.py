@@ -119,8 +119,8 @@ def coherence_by_group(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     rows = RowPieces(X)
-    said = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
-    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
+    aligned = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
+    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **aligned)
     matched = None if method != "knn" else check.count(k, "k")
     if matched and null == "pooled":
         raise ValueError(
@@ -135,8 +135,12 @@ def coherence_by_group(
         else check.count(n_draws, "n_draws", minimum=0)
     )
     observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
-    own = draw_seed(seed)
-    drawn = fakes(rows, row_layout, null=null, k=matched, n_draws=draws, seed=own) if draws else _empty_null(row_layout)
+    null_seed = draw_seed(seed)
+    drawn = (
+        fakes(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
+        if draws
+        else _empty_null(row_layout)
+    )
     results = lines(row_layout, observed, drawn, alpha, confidence)
     return CoherenceTable(
         groups=tuple(results),
@@ -191,9 +195,9 @@ def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPie
     return RowPieces(shifts, moved=False)
 
 
-def _empty_null(found: Layout) -> Fakes:
-    none = tuple(np.empty((0, 4)) for _ in found.names)
-    return Fakes(none, ("none was requested",) * found.n_groups, "nothing")
+def _empty_null(row_layout: Layout) -> Fakes:
+    none = tuple(np.empty((0, 4)) for _ in row_layout.names)
+    return Fakes(none, ("none was requested",) * row_layout.n_groups, "nothing")
 
 
 def _notes(row_layout: Layout, drawn: Fakes) -> tuple[str, ...]:

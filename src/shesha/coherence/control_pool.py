@@ -54,7 +54,7 @@ class Pool:
         return len(self.rows)
 
 
-def pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
+def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     """Store enough of these rows to draw groups of up to `largest`, in the most compact coordinates.
 
     Parameters

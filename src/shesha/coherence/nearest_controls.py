@@ -24,9 +24,9 @@ def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
     def search_panel(start: int) -> Index:
         near = (rows[start : start + step] * -2.0) @ controls.T
         near += squared
-        found: Index = smallest(near, k) if k < len(controls) else np.tile(np.arange(k), (len(near), 1))
-        order = np.argsort(np.take_along_axis(near, found, axis=1), axis=1, kind="stable")
-        return np.take_along_axis(found, order, axis=1)
+        nearest: Index = smallest(near, k) if k < len(controls) else np.tile(np.arange(k), (len(near), 1))
+        order = np.argsort(np.take_along_axis(near, nearest, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(nearest, order, axis=1)
 
     return np.concatenate(list(parallel(search_panel, range(0, len(rows), step))))
 
@@ -99,7 +99,7 @@ class MatchedPool:
 def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
     """Score one null group relative to the nearest controls of its rows; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
-    for one, own, left in zip(pools, chosen, apart, strict=True):
-        if len(own):
-            tally.add_shifts(one.shifts(own, left))
+    for pool, members, excluded in zip(pools, chosen, apart, strict=True):
+        if len(members):
+            tally.add_shifts(pool.shifts(members, excluded))
     return tally.scores()

@@ -51,7 +51,7 @@ class Tally:
 
     def scores(self) -> Vector:
         """Mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise; NaN without a value."""
-        numbers = (np.array([one]) for one in (self.directed, self.square, self.noise, self.n))
+        numbers = (np.array([value]) for value in (self.directed, self.square, self.noise, self.n))
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
@@ -120,18 +120,18 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     references = fake_reference(totals / n, others, n, sizes[:, None], len(pool))
     # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
     ends = np.cumsum(sizes)
-    along = np.empty(int(ends[-1]))
+    projections = np.empty(int(ends[-1]))
     for g in used:
-        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=along[ends[g] - sizes[g] : ends[g]])
-    place = np.arange(len(along)) + np.repeat(starts - (ends - sizes), sizes)
-    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * along
+        np.dot(rows[starts[g] : starts[g] + sizes[g]], references[g], out=projections[ends[g] - sizes[g] : ends[g]])
+    place = np.arange(len(projections)) + np.repeat(starts - (ends - sizes), sizes)
+    squared = pool.squared[order[place]] + np.repeat((references**2).sum(axis=1), sizes) - 2 * projections
     lengths = np.sqrt(np.maximum(squared, 0.0, out=squared))
     inverse = np.where(lengths > NO_DIRECTION * lengths.max(), 1 / np.maximum(lengths, 1e-300), 0.0)
     units = np.zeros_like(totals)
     for g in used:
         np.dot(inverse[ends[g] - sizes[g] : ends[g]], rows[starts[g] : starts[g] + sizes[g]], out=units[g])
     bounds = np.append(0, ends)
-    sums_of = [np.diff(np.append(0.0, np.cumsum(one))[bounds]) for one in (inverse, inverse > 0, squared)]
+    sums_of = [np.diff(np.append(0.0, np.cumsum(values))[bounds]) for values in (inverse, inverse > 0, squared)]
     return units - sums_of[0][:, None] * references, totals - sizes[:, None] * references, sums_of[1], sums_of[2]
 
 
@@ -171,13 +171,13 @@ def members(
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)
-    for pool, indices, left, stretch in zip(pools, chosen, apart, stretches, strict=True):
+    for pool, indices, excluded, stretch in zip(pools, chosen, apart, stretches, strict=True):
         if len(indices):
             rows = pool.rows[indices]
-            total, n_left = rows.sum(axis=0), len(pool) - len(left)
-            reference = (pool.total - pool.rows[left].sum(axis=0)) / n_left
+            total, n_left = rows.sum(axis=0), len(pool) - len(excluded)
+            reference = (pool.total - pool.rows[excluded].sum(axis=0)) / n_left
             if beside_all:
-                reference = fake_reference(total / len(indices), reference, len(indices), len(left), len(pool))
+                reference = fake_reference(total / len(indices), reference, len(indices), len(excluded), len(pool))
             else:
                 reference = total / len(indices) - stretch * (total / len(indices) - reference)
             noise = pool.scatter / (len(pool) if beside_all else n_left)

@@ -95,12 +95,12 @@ def layout(
     """
     check.count(min_size, "min_size", minimum=2)
     codes, classes = check.labels(labels, n_rows, "labels")
-    wanted = [str(one) for one in (control if isinstance(control, list | tuple | set | frozenset) else [control])]
-    known = [str(one) for one in classes]
-    for one in wanted:
-        if one not in known:
-            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {one!r}")
-    is_control = np.isin(codes, [known.index(one) for one in wanted])
+    wanted = [str(label) for label in (control if isinstance(control, list | tuple | set | frozenset) else [control])]
+    known = [str(label) for label in classes]
+    for label in wanted:
+        if label not in known:
+            raise ValueError(f"control must be one of the labels ({check.join_items(known)}), got {label!r}")
+    is_control = np.isin(codes, [known.index(label) for label in wanted])
     block = np.zeros(n_rows, dtype=np.intp) if blocks is None else _codes(blocks, n_rows, "blocks")
     lonely = np.bincount(block[is_control], minlength=int(block.max()) + 1)[block] < FEWEST_CONTROLS
     if is_control.sum() < FEWEST_CONTROLS or lonely.all():

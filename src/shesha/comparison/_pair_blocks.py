@@ -100,7 +100,11 @@ class Block:
     def lost(self, reason: str) -> list[Cell]:
         """Return the comparisons, marked as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
-        return [Cell(one.name, *pair, Found(None, 0.0, reason), lost=True) for one, pairs in measures for pair in pairs]
+        return [
+            Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True)
+            for measure, pairs in measures
+            for pair in pairs
+        ]
 
 
 def compare_block(block: Block) -> tuple[list[Cell], float]:
@@ -109,9 +113,9 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
     sources, unreadable = _recent.load(block.places, block.room // 2)
     cells = []
     pairs = []
-    for measure, own in zip(block.group.measures, block.group.pairs, strict=True):
-        pairs.append(tuple(pair for pair in own if not {*pair} & {*unreadable}))
-        for pair in own:
+    for measure, own_pairs in zip(block.group.measures, block.group.pairs, strict=True):
+        pairs.append(tuple(pair for pair in own_pairs if not {*pair} & {*unreadable}))
+        for pair in own_pairs:
             bad = [name for name in pair if name in unreadable]
             if bad:
                 reason = f"{bad[0]}: {unreadable[bad[0]]}"
@@ -158,7 +162,7 @@ class Comparisons:
         self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
         for group in self.groups:
             done = (self.found[measure.name] for measure in group.measures)
-            n_left = sum(pair not in own for pairs, own in zip(group.pairs, done, strict=True) for pair in pairs)
+            n_left = sum(pair not in known for pairs, known in zip(group.pairs, done, strict=True) for pair in pairs)
             if n_left:
                 self.meter.expect(group.measures[0].view_key, n_left)
         self._blocks = self._plan_blocks()
@@ -166,22 +170,24 @@ class Comparisons:
     @cached_property
     def _prefixes(self) -> dict[str, str]:
         """Prefix of the keys of each measure: its name, the options that differ from its defaults, and its version."""
-        found = {}
+        prefixes = {}
         null = f"{self.calibration.key} " if self.calibration is not None and self.store.is_kept else ""
-        for one in (measure for group in self.groups for measure in group.measures):
-            options = json.dumps(dict(one.options), sort_keys=True, default=repr)
+        for measure in (measure for group in self.groups for measure in group.measures):
+            options = json.dumps(dict(measure.options), sort_keys=True, default=repr)
             # What is not kept needs no version.
-            found[one.name] = f"{null}{one.name} {options}/{code_version(one) if self.store.is_kept else ''}/"
-        return found
+            prefixes[measure.name] = (
+                f"{null}{measure.name} {options}/{code_version(measure) if self.store.is_kept else ''}/"
+            )
+        return prefixes
 
     def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
         prefix, stored = self._prefixes[measure.name], dict[Pair, Found]()
         for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                stored[first, second] = one = Found(*json.loads(text))
+                stored[first, second] = result = Found(*json.loads(text))
                 if measure.symmetric:
-                    stored.setdefault((second, first), one)
+                    stored.setdefault((second, first), result)
         return stored
 
     @property
@@ -192,9 +198,9 @@ class Comparisons:
         number = count(1)
         for group in self.groups:
             for pairs in self._cut(group):
-                left = Group(group.measures, pairs)
-                names = dict.fromkeys(name for pair in left.all_pairs for name in pair)
-                block = Block(left, {name: self.places[name] for name in names}, self.room, self.calibration)
+                rest = Group(group.measures, pairs)
+                names = dict.fromkeys(name for pair in rest.all_pairs for name in pair)
+                block = Block(rest, {name: self.places[name] for name in names}, self.room, self.calibration)
                 kind = group.measures[0].view_key
                 yield Job(f"block {next(number)}", kind, block.n_cells, compare_block, (block,))
 
@@ -203,12 +209,12 @@ class Comparisons:
         side = self._side(group)
         block_of = {name: number // side for number, name in enumerate(self.places)}
         blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
-        for at, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
+        for position, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
             known = self.found[measure.name]
             for pair in pairs:
                 if pair not in known:
                     corner = tuple(sorted(block_of[name] for name in pair))
-                    blocks.setdefault(corner, [[] for _ in group.measures])[at].append(pair)
+                    blocks.setdefault(corner, [[] for _ in group.measures])[position].append(pair)
         # Neighbours in this order share a side, which is in memory then.
         for corner in sorted(blocks):
             yield tuple(map(tuple, blocks[corner]))
@@ -251,5 +257,5 @@ class Comparisons:
         for cell in cells:
             self.found[cell.measure][cell.first, cell.second] = cell.found
 
-    def _text(self, found: Found) -> str:
-        return json.dumps(found if self.calibration is not None else found[:3])
+    def _text(self, result: Found) -> str:
+        return json.dumps(result if self.calibration is not None else result[:3])

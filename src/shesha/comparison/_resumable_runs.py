@@ -101,13 +101,13 @@ class Run:
     def _compare_pairs(
         self, store: runs.ResultStore, pairs: Mapping[str, Sequence[Pair]], skipped: Mapping[Any, str]
     ) -> dict[str, dict[Pair, Found]]:
-        known = {one.fingerprint: one for one in self.index.known.values()}
-        contents = {one.name: self._contents(one, pairs[one.name], skipped) for one in self._measures}
+        known = {source.fingerprint: source for source in self.index.known.values()}
+        contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
         groups = engine.group_by_view(self._measures, contents)
         with self._places(known) as places, self._executor() as executor:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
-            shapes = {name: one.shape for name, one in known.items()}
+            shapes = {name: source.shape for name, source in known.items()}
             plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter, self.calibration)
             try:
                 runs.run(plan, executor, meter)
@@ -127,12 +127,12 @@ class Run:
                 content_pairs[pair] = None
         return tuple(content_pairs)
 
-    def _score(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found], skipped: Mapping[Any, str]) -> Score:
+    def _score(self, measure: Measure, pair: Pair, results: Mapping[Pair, Found], skipped: Mapping[Any, str]) -> Score:
         sides = [self.index.known[name] for name in pair]
         reason = skipped.get((measure.name, (sides[0].shape, sides[1].shape)))
         if reason is not None:
             return engine.missing_score(measure, reason)
-        cell = self._cell(measure, pair, found)
+        cell = self._cell(measure, pair, results)
         if cell is None:
             return engine.score_not_reached(measure)
         reason = cell.reason
@@ -148,10 +148,10 @@ class Run:
             return score
         return replace(score, interval_low=cell.low, interval_high=cell.high)
 
-    def _cell(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found]) -> Found | None:
+    def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, Found]) -> Found | None:
         """Return the comparison of the contents of two names, if it is known."""
         first, second = (self.index.known[name].fingerprint for name in pair)
-        return found.get((first, second)) or (found.get((second, first)) if measure.symmetric else None)
+        return results.get((first, second)) or (results.get((second, first)) if measure.symmetric else None)
 
     @contextmanager
     def _executor(self) -> Iterator[runs.Executor]:
@@ -160,8 +160,8 @@ class Run:
     @contextmanager
     def _places(self, known: Mapping[str, Known]) -> Iterator[dict[str, Any]]:
         """Yield the sources of the contents; write arrays of this process to files for the others."""
-        held = {name: one.place.source for name, one in known.items() if isinstance(one.place, Held)}
-        places: dict[str, Any] = {name: one.place for name, one in known.items()}
+        held = {name: source.place.source for name, source in known.items() if isinstance(source.place, Held)}
+        places: dict[str, Any] = {name: source.place for name, source in known.items()}
         if not self._uses_workers or not held:
             yield places
             return
@@ -192,21 +192,21 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 def _too_large(measures: Sequence[Measure], known: Mapping[str, Known]) -> dict[Any, str]:
     """Find comparisons that would exceed the memory budget, by measure and shapes."""
-    shapes = {one.shape: one.outline for one in known.values()}
+    shapes = {source.shape: source.outline for source in known.values()}
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
     pairs = [(a, b) for a in labels for b in labels]
     groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures})
-    found = engine.too_large(groups, outlines)
-    return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in found.items()}
+    reasons = engine.too_large(groups, outlines)
+    return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in reasons.items()}
 
 
 def _require_comparable(index: Index) -> None:
     """Refuse fewer than two representations, and representations of different inputs."""
     if len(index.known) < 2:
-        told = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
-        raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{told}")
-    counts = {name: one.outline.n_rows for name, one in index.known.items()}
+        reasons = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
+        raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{reasons}")
+    counts = {name: source.outline.n_rows for name, source in index.known.items()}
     require_same_counts(counts)
 
 

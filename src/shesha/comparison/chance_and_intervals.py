@@ -61,12 +61,14 @@ class Evidence:
     ) -> Evidence:
         """Draw both from one seed."""
         # A number gives the permutations that `calibrate` draws of it: one seed, one p-value.
-        own = seed if number(seed) is not None else spawn(seed, _PERMUTING)
+        permutation_seed = seed if number(seed) is not None else spawn(seed, _PERMUTING)
         orders, exchanged = draw_permutations(
-            n, n_permutations, alpha, design=design, permutations=permutations, seed=own
+            n, n_permutations, alpha, design=design, permutations=permutations, seed=permutation_seed
         )
-        found = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
-        return replace(cls.draw_subsets(found, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged)
+        exchanged_rows = design if isinstance(design, Exchange) else exchange(n, **nonempty_arguments(design))
+        return replace(
+            cls.draw_subsets(exchanged_rows, alpha, confidence, seed), orders=tuple(orders), exchanged=exchanged
+        )
 
     @classmethod
     def draw_subsets(cls, design: Exchange, alpha: float, confidence: float | None, seed: Seed) -> Evidence:
@@ -150,22 +152,24 @@ def correct_p_values(
 ) -> list[PairScore]:
     """Return the scores with p-values corrected for the number of scores that have a null."""
     listed = list(scores)
-    keys = [(one.score.measure, (one.first, one.second)) for one in listed]
+    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in listed]
     tested = [
-        place for place, (one, key) in enumerate(zip(listed, keys, strict=True)) if one.score.has_null and key in nulls
+        place
+        for place, (pair_score, key) in enumerate(zip(listed, keys, strict=True))
+        if pair_score.score.has_null and key in nulls
     ]
-    found = max_statistic_p_values(
+    corrected = max_statistic_p_values(
         [nulls[keys[place]] for place in tested], [listed[place].score.closer for place in tested]
     )
-    for place, p_value in zip(tested, found.tolist(), strict=True):
-        one = listed[place]
-        listed[place] = replace(one, score=replace(one.score, corrected_p_value=p_value))
+    for place, p_value in zip(tested, corrected.tolist(), strict=True):
+        pair_score = listed[place]
+        listed[place] = replace(pair_score, score=replace(pair_score.score, corrected_p_value=p_value))
     return listed
 
 
 def add_null(score: Score, summary: BesideNull) -> Score:
     """Return the score with the summary of its null."""
-    return replace(score, **{one.name: getattr(summary, one.name) for one in fields(BesideNull)})
+    return replace(score, **{field.name: getattr(summary, field.name) for field in fields(BesideNull)})
 
 
 def add_note(score: Score, note: str) -> Score:

@@ -68,7 +68,10 @@ def group_by_view(measures: Sequence[Measure], pairs: Mapping[str, Sequence[Pair
     groups: dict[Any, list[Measure]] = {}
     for measure in measures:
         groups.setdefault((measure.view_key, measure.view.folding, measure.anywhere), []).append(measure)
-    return [Group(tuple(found), tuple(tuple(pairs[m.name]) for m in found)) for found in groups.values()]
+    return [
+        Group(tuple(measures_of_view), tuple(tuple(pairs[m.name]) for m in measures_of_view))
+        for measures_of_view in groups.values()
+    ]
 
 
 def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair], str]:
@@ -213,8 +216,8 @@ def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
             view, reason = None, failure(error)
         return _Look(view, reason, time.perf_counter() - start)
 
-    found = group.side_by_side(look, sides, sides)
-    return {id(side): one for side, one in zip(sides, found, strict=True)}
+    looks = group.side_by_side(look, sides, sides)
+    return {id(side): look for side, look in zip(sides, looks, strict=True)}
 
 
 def _score_pair(
@@ -245,8 +248,8 @@ def _score_pair(
         return missing_score(measure, failure(error))
     if not math.isfinite(value):
         return missing_score(measure, f"the measure returned {value} without a reason")
-    found = make_score(measure, value, seconds + time.perf_counter() - start, "")
-    return replace(found, note=note, expected=expected)
+    score = make_score(measure, value, seconds + time.perf_counter() - start, "")
+    return replace(score, note=note, expected=expected)
 
 
 def outside_note(measure: Measure, value: float) -> str:

@@ -128,7 +128,7 @@ def _grid(
         scores.extend(track(chain.from_iterable(parts), len(first) * len(second), "pairs of layers"))
     except KeyboardInterrupt:
         interrupted = True
-    done = {(one.first, one.second) for one in scores}
+    done = {(pair_score.first, pair_score.second) for pair_score in scores}
     missing = [PairScore(i, j, score_not_reached(measure)) for i, j in product(first, second) if (i, j) not in done]
     return LayerComparison(first, second, (*_correct(scores), *missing), measure.closer, interrupted=interrupted)
 
@@ -148,9 +148,9 @@ def _pairs(measure: Measure, strip: _Strip) -> Iterator[PairScore]:
         yield PairScore(first, other, score)
 
 
-def _correct(found: Sequence[PairScore]) -> list[PairScore]:
-    corrected = holm([one.score.p_value for one in found])
+def _correct(scores: Sequence[PairScore]) -> list[PairScore]:
+    corrected = holm([pair_score.score.p_value for pair_score in scores])
     return [
-        replace(one, score=replace(one.score, corrected_p_value=float(p)))
-        for one, p in zip(found, corrected, strict=True)
+        replace(pair_score, score=replace(pair_score.score, corrected_p_value=float(p)))
+        for pair_score, p in zip(scores, corrected, strict=True)
     ]

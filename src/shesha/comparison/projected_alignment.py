@@ -59,12 +59,12 @@ def _widths(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool]) -> 
 def _squared_norm(sums: Sums, place: int, *, unbiased: bool) -> float:
     """Squared norm of the kernel of all features, without bias, from the projected ones."""
     side, n, k = sums.sides[place], sums.n_rows, sums.sides[place].n_features
-    found = _off_diagonal(side.features) * k / (k - 1)
+    product = _off_diagonal(side.features) * k / (k - 1)
     if unbiased:
         trace = side.squared_norm
         lengths = (float(side.products[-1, -1]) + trace**2 / n) / (1 + 2 / k)
-        found += -n / (n - 2) * lengths + (trace**2 - 2 * found / k) / ((n - 1) * (n - 2))
-    return found
+        product += -n / (n - 2) * lengths + (trace**2 - 2 * product / k) / ((n - 1) * (n - 2))
+    return product
 
 
 def _off_diagonal(block: Matrix) -> float:

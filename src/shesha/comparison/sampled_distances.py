@@ -98,13 +98,13 @@ def _read_in_pieces(
 
     def fill(start: int) -> None:
         some = slice(start, start + step)
-        numbers, at = np.unique(tuples[some], return_inverse=True)
+        numbers, positions = np.unique(tuples[some], return_inverse=True)
         rows = source.read(numbers)
         unit = length_unit(rows) if metric == "euclidean" else 1.0
         rows = rows / unit if metric == "euclidean" else _standardise_rows(rows, numbers, metric)
-        at = at.reshape(-1, tuples.shape[1])
+        positions = positions.reshape(-1, tuples.shape[1])
         for column, (i, j) in enumerate(places):
-            out[some, column] = unit * pair_distances(rows, at[:, i], at[:, j], metric)
+            out[some, column] = unit * pair_distances(rows, positions[:, i], positions[:, j], metric)
 
     at_once = 1 if source.is_stored else max(1, budget // (8 * _COPIES * _SHARE * held))
     for _ in parallel(fill, range(0, len(tuples), step), at_once=at_once):

@@ -40,18 +40,18 @@ def doubt(name: str, *, of: Of = "rows", cheap: bool = False) -> Callable[[Asks]
 
 def marked_functions() -> list[Asks]:
     """Return every marked function; stores use them to recognise changed code."""
-    return [one.asks for one in _marked.values()]
+    return [check.asks for check in _marked.values()]
 
 
 def raise_doubts(subject: Subject, *, only_cheap: bool = False) -> tuple[tuple[Doubt, ...], str]:
     """All doubts about a subject, the largest effect first, and the reasons for skipped checks."""
     kind = "pair" if subject.is_pair else "rows"
     doubts, reason = [], ""
-    for one in _marked.values():
-        if one.of not in (kind, "both") or (only_cheap and not one.cheap):
+    for check in _marked.values():
+        if check.of not in (kind, "both") or (only_cheap and not check.cheap):
             continue
         try:
-            answer = one.asks(subject)
+            answer = check.asks(subject)
         except NotEstimable as cause:
             # What the data cannot give cannot be doubted either.
             reason = str(cause)

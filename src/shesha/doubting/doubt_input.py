@@ -79,19 +79,21 @@ class Subject:
     @cached_property
     def samples(self) -> tuple[Matrix, ...]:
         """Values of the checked rows on each side."""
-        return tuple(self.read(at, self.places) for at in range(len(self.sides)))
+        return tuple(self.read(side, self.places) for side in range(len(self.sides)))
 
     @cached_property
     def n_distinct(self) -> int:
         """Number of distinct checked rows, on the side with fewer."""
-        hashes = [one.hashes[self.places] for one in self.diagnostic_rows] or [row_hashes(one) for one in self.samples]
+        hashes = [side.hashes[self.places] for side in self.diagnostic_rows] or [
+            row_hashes(sample) for sample in self.samples
+        ]
         return min(len(np.unique(side)) for side in hashes)
 
     @cached_property
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
-        found = self.given.get("largest", ())
-        return tuple(_power_of_two(one) if one > 0 else 1.0 for one in found or map(_largest, self.sides))
+        largest = self.given.get("largest", ())
+        return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
         """Some rows of a side, in its unit."""
@@ -105,11 +107,11 @@ class Subject:
     @cached_property
     def longest(self) -> tuple[Index, ...]:
         """On each side, the rows that are farthest from the median of the checked ones, farthest first."""
-        found = []
+        rows_by_side = []
         for side, sample in enumerate(self.samples):
             lengths = self._lengths(side, column_medians(sample))
-            found.append(np.argsort(-lengths, kind="stable")[: _n_far(lengths)])
-        return tuple(found)
+            rows_by_side.append(np.argsort(-lengths, kind="stable")[: _n_far(lengths)])
+        return tuple(rows_by_side)
 
     def _lengths(self, side: int, middle: Vector) -> Vector:
         """Distances of all rows of a side from a point, in its unit."""
@@ -117,12 +119,12 @@ class Subject:
         step = max(1, _CACHED // max(1, len(middle)))
         room = np.empty((step, len(middle)))
         for _, block in self.sides[side].blocks(_BLOCK):
-            for at in range(0, len(block), step):
-                part = block[at : at + step]
+            for start in range(0, len(block), step):
+                part = block[start : start + step]
                 # The last stretch is shorter, and what is left of the room holds anything.
-                apart = np.divide(part, unit, out=room[: len(part)])
-                apart -= middle
-                pieces.append(squared_lengths(apart))
+                differences = np.divide(part, unit, out=room[: len(part)])
+                differences -= middle
+                pieces.append(squared_lengths(differences))
         return np.asarray(np.sqrt(np.concatenate(pieces)))
 
     @cached_property
@@ -134,9 +136,9 @@ class Subject:
 
     def products(self, side: int, rows: Index) -> Matrix:
         """Inner products of some of the checked and the longest rows of a side less a common middle, in any unit."""
-        known, found = self._products[side]
-        at = np.searchsorted(known, rows)
-        return found[np.ix_(at, at)]
+        known, products = self._products[side]
+        positions = np.searchsorted(known, rows)
+        return products[np.ix_(positions, positions)]
 
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:
@@ -146,9 +148,9 @@ class Subject:
 
     def _side_products(self, side: int, rows: Index) -> Matrix:
         if self.diagnostic_rows:
-            found = self.diagnostic_rows[side].products(rows)
-            if np.isfinite(found).all():
-                return found
+            products = self.diagnostic_rows[side].products(rows)
+            if np.isfinite(products).all():
+                return products
         return self.centred_products(side, rows)
 
     def centred_products(self, side: int, rows: Index) -> Matrix:
@@ -191,9 +193,9 @@ class Subject:
     @cached_property
     def dependence(self) -> Dependence:
         """Signs that rows depend on one another."""
-        found: Dependence | None = self.given.get("dependence")
-        if found is not None:
-            return found
+        dependence: Dependence | None = self.given.get("dependence")
+        if dependence is not None:
+            return dependence
         checked = self.diagnostic_rows or tuple(DiagnosticRows(side.sample) for side in self.sides)
         return find_dependence(checked, screened=True)
 

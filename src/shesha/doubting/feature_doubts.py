@@ -78,13 +78,13 @@ def _n_few(falling: Vector) -> int:
 def _shares(sample: Matrix, metric: str) -> Vector:
     """Share of each feature in the distances of the metric."""
     if metric == "euclidean":
-        found = sample.var(axis=0)
+        variances = sample.var(axis=0)
     else:
         rows = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        found = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
-    total = float(found.sum())
-    return np.asarray(found / total if total > 0 else found)
+        variances = np.mean((rows / np.where(lengths > 0, lengths, 1.0)) ** 2, axis=0)
+    total = float(variances.sum())
+    return np.asarray(variances / total if total > 0 else variances)
 
 
 def _standardise(sample: Matrix) -> Matrix:
@@ -128,18 +128,22 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     if share < _COPIES:
         return None
     kept = looked_at[np.sort(first)]
-    left = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
-    whole = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
+    score_without = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
+    full_score = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
         f"{100 * share:.0f} % of the features duplicate another one (correlation above "
         f"{_lowest(len(subject.sample)):.2f}), and "
         "duplicates agree across any split of the features; without duplicates, the score changes from "
-        f"{whole:.2f} to {left:.2f}"
+        f"{full_score:.2f} to {score_without:.2f}"
     )
-    if abs(whole - left) < _MOVED:
+    if abs(full_score - score_without) < _MOVED:
         return None
     return Doubt(
-        "copied features", min(1.0, abs(whole - left)), None, text, "Keep one column of each group: X[:, columns]"
+        "copied features",
+        min(1.0, abs(full_score - score_without)),
+        None,
+        text,
+        "Keep one column of each group: X[:, columns]",
     )
 
 

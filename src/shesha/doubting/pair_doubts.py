@@ -44,19 +44,19 @@ def few_rows(subject: Subject) -> Doubt | None:
     if not n_far:
         return None
     grams = [subject.products(side, rows) for side in range(2)]
-    whole, left = cka_without_each(grams, n_far)
-    far = int(np.argmax(np.abs(np.array(left) - whole)))
+    full_score, scores = cka_without_each(grams, n_far)
+    far = int(np.argmax(np.abs(np.array(scores) - full_score)))
     named = rows[far : far + 1]
-    if abs(left[far] - whole) < _MOVED:
+    if abs(scores[far] - full_score) < _MOVED:
         named = rows[:n_far]
-        if abs(linear_cka(grams, np.arange(n_far, len(rows))) - whole) < _MOVED:
+        if abs(linear_cka(grams, np.arange(n_far, len(rows))) - full_score) < _MOVED:
             return None
     # Products of what is left are more precise without the mean that far rows moved.
     others = np.setdiff1d(rows, named)
     without = linear_cka([subject.centred_products(side, others) for side in range(2)], np.arange(len(others)))
-    if abs(without - whole) < _MOVED:
+    if abs(without - full_score) < _MOVED:
         return None
-    return few_rows_doubt("CKA", subject.caller_rows(named), whole, without, abs(without - whole))
+    return few_rows_doubt("CKA", subject.caller_rows(named), full_score, without, abs(without - full_score))
 
 
 def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: float, effect: float) -> Doubt:
@@ -99,10 +99,10 @@ def saturation(names: Sequence[str], n_rows: int, widths: tuple[int, ...]) -> Do
 
 def saturated_measures(chance: Mapping[str, tuple[float, float, float]]) -> list[str]:
     """Return the measures whose null mean is at their best value, from (null mean, worst value, best value)."""
-    found = []
+    saturated = []
     for name, (mean, worst, best) in chance.items():
         # Without a worst value, and in whatever unit, only a null at the best value itself tells.
         room = abs(best - worst) if np.isfinite(worst) else 0.0
         if np.isfinite([mean, best]).all() and abs(best - mean) <= _SATURATED * room:
-            found.append(name)
-    return found
+            saturated.append(name)
+    return saturated

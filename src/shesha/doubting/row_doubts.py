@@ -89,7 +89,7 @@ def alternating_order(subject: Subject) -> Doubt | None:
     if not subject.ordered or not in_turn or (classes is not None and _classes_alternate(subject)):
         return None
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
-    headline, steps = subject.headline, [_rotate_stretches(subject, one) for one in (step, -step)]
+    headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
     kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
         "neighbouring rows are farther apart than random rows, and every other row is closer"
@@ -118,19 +118,23 @@ def _classes_alternate(subject: Subject) -> bool:
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    return p_of_first(np.array([np.mean(classes[one][first] != classes[one][second]) for one in orders])) <= LEVEL
+    return p_of_first(np.array([np.mean(classes[order][first] != classes[order][second]) for order in orders])) <= LEVEL
 
 
 @doubt("duplicates", of="both", cheap=True)
 def duplicates(subject: Subject) -> Doubt | None:
     """Duplicated rows count more than once."""
-    found = subject.dependence
-    if not found.has_repeats:
+    dependence = subject.dependence
+    if not dependence.has_repeats:
         return None
-    share = min(1.0, len(found.repeated) / found.n_rows + len(found.nearly_repeated) / max(1, found.n_looked_at))
+    share = min(
+        1.0,
+        len(dependence.repeated) / dependence.n_rows + len(dependence.nearly_repeated) / max(1, dependence.n_looked_at),
+    )
     text = (
-        f"{len(found.repeated):,} of {found.n_rows:,} rows repeat an earlier one, and {len(found.nearly_repeated):,} "
-        f"of {found.n_looked_at:,} checked rows nearly repeat another; duplicates count as evidence more than once"
+        f"{len(dependence.repeated):,} of {dependence.n_rows:,} rows repeat an earlier one, and "
+        f"{len(dependence.nearly_repeated):,} of {dependence.n_looked_at:,} checked rows nearly repeat another; "
+        "duplicates count as evidence more than once"
     )
     return Doubt("duplicates", share, None, text, "Keep one row of each set, or pass duplicates as groups=")
 
@@ -191,11 +195,11 @@ def row_scale(subject: Subject) -> Doubt | None:
         return None
     scales = [_scales(sample, subject.metric) for sample in subject.samples]
     # What two representations do not share cannot make them alike.
-    everywhere = [what for what in scales[0] if all(what in one for one in scales)]
-    shared = [what for what in everywhere if abs(_rank_correlation([one[what] for one in scales])) >= _SHARED]
-    sides = [(one, _several(subject.clusters(side))) for side, one in enumerate(scales)]
-    found = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
-    strongest = max(found, key=lambda one: one.effect, default=None)
+    everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
+    shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
+    sides = [(scale, _several(subject.clusters(side))) for side, scale in enumerate(scales)]
+    explanations = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
+    strongest = max(explanations, key=lambda explanation: explanation.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
         return None
     rest = [_lengths_elsewhere(sample) for sample in subject.samples]
@@ -205,9 +209,9 @@ def row_scale(subject: Subject) -> Doubt | None:
     p_value = strongest.p_value(subject.generator)
     if elsewhere < _HALF * strongest.effect or p_value > LEVEL:
         return None
-    beside = "" if strongest.clusters is None else "clusters and "
+    clusters_text = "" if strongest.clusters is None else "clusters and "
     text = (
-        f"controlling for {beside}the {strongest.name}, {headline.name} changes from {headline.value:.2f} to "
+        f"controlling for {clusters_text}the {strongest.name}, {headline.name} changes from {headline.value:.2f} to "
         f"{strongest.partial_score:.2f}"
     )
     advice = (
@@ -225,9 +229,9 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
     centred = sample - sample.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred @ centred.T)
     few = max(1, min(_DIRECTIONS, sample.shape[1] // 8))
-    along = directions[:, -few:] ** 2 @ sizes[-few:]
+    projections = directions[:, -few:] ** 2 @ sizes[-few:]
     squared = np.einsum("ij,ij->i", centred, centred)
-    return np.asarray(np.sqrt(np.maximum(squared - along, 0.0)))
+    return np.asarray(np.sqrt(np.maximum(squared - projections, 0.0)))
 
 
 def _several(labels: Index) -> Index | None:
@@ -244,13 +248,13 @@ def _rank_correlation(sides: list[Vector]) -> float:
 
 def _scales(sample: Matrix, metric: str) -> dict[str, Vector]:
     centred = sample - sample.mean(axis=1, keepdims=True) if metric == "correlation" else sample
-    found = {
+    scales = {
         "length of each row": np.linalg.norm(centred, axis=1),
         "sum of each row": sample.sum(axis=1),
         "distance of each row from the mean": np.linalg.norm(sample - sample.mean(axis=0), axis=1),
         "number of nonzero entries of each row": np.count_nonzero(sample, axis=1).astype(np.float64),
     }
-    return {what: scale for what, scale in found.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
+    return {what: scale for what, scale in scales.items() if np.ptp(scale) > 1e-9 * (np.abs(scale).max() or 1.0)}
 
 
 def classes_follow_order(subject: Subject, classes: Labels) -> float:
@@ -258,7 +262,7 @@ def classes_follow_order(subject: Subject, classes: Labels) -> float:
     first, second = pairs_of_places(subject.windows)
     rng = subject.generator
     orders = [np.arange(len(classes)), *(rng.permutation(len(classes)) for _ in range(_N_ORDERS))]
-    same = np.array([np.mean(classes[one][first] == classes[one][second]) for one in orders])
+    same = np.array([np.mean(classes[order][first] == classes[order][second]) for order in orders])
     return p_of_first(same)
 
 
@@ -279,12 +283,12 @@ def _order_p_value(subject: Subject, classes: Labels) -> float:
         return sign * float(ranks[low * n - low * (low + 1) // 2 + high - low - 1].mean())
 
     orders = [np.arange(n), *(_shuffle_classes(classes, rng) for _ in range(_N_ORDERS))]
-    return p_of_first(np.array([closeness(one) for one in orders]))
+    return p_of_first(np.array([closeness(order) for order in orders]))
 
 
 def _shuffle_classes(classes: Labels, rng: np.random.Generator) -> Index:
     order = np.arange(len(classes))
-    for one in np.unique(classes):
-        places = np.flatnonzero(classes == one)
+    for label in np.unique(classes):
+        places = np.flatnonzero(classes == label)
         order[places] = places[rng.permutation(len(places))]
     return order

@@ -12,8 +12,8 @@ import numpy as np
 from shesha.drift import rank_p_values
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import drifts, half_samples, tiers
-from shesha.drift.noise_floor import Unchanged, check_same_rows, require_count, row_movement
-from shesha.drift.row_movement import class_means
+from shesha.drift.noise_floor import Unchanged, check_same_rows, require_count
+from shesha.drift.row_movement import class_means, row_movement
 from shesha.inputs import split_names
 from shesha.inputs import validation as check
 from shesha.measures import Measure
@@ -63,9 +63,9 @@ def run_check(current: Any, setting: Setting) -> Found:
     if len(broken):
         reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
         return Found(tuple(_missing_scores(setting, reason)), reason=reason)
-    one = Representation.build(array, "current")
-    one.names = names
-    after = check_same_rows(one, held, "current")
+    representation = Representation.build(array, "current")
+    representation.names = names
+    after = check_same_rows(representation, held, "current")
     values, reasons = drifts(setting.measures, held, after)
     scores = (
         _rank_among_unchanged(setting, values, reasons)
@@ -78,8 +78,11 @@ def run_check(current: Any, setting: Setting) -> Found:
 
 def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
     limits = [rank_p_values.threshold(null, setting.level) for null in _nulls(setting)]
-    told = zip(setting.measures, setting.tiers, limits, strict=True)
-    return [DriftScore(one.name, tier, np.nan, limit, np.nan, reason=reason) for one, tier, limit in told]
+    limits_of_measures = zip(setting.measures, setting.tiers, limits, strict=True)
+    return [
+        DriftScore(measure.name, tier, np.nan, limit, np.nan, reason=reason)
+        for measure, tier, limit in limits_of_measures
+    ]
 
 
 def _nulls(setting: Setting) -> list[Vector]:
@@ -90,13 +93,13 @@ def _nulls(setting: Setting) -> list[Vector]:
 
 def _rank_among_unchanged(setting: Setting, values: Vector, reasons: list[str]) -> list[DriftScore]:
     """Rank each drift among those of the re-encodings."""
-    found = []
+    scores = []
     for i, null in enumerate(_nulls(setting)):
         value, limit = float(values[i]), rank_p_values.threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
         known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_p_values.p_value(value, null))
-        found.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
-    return found
+        scores.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
+    return scores
 
 
 def _test_tolerance(setting: Setting, after: Representation, values: Vector, reasons: list[str]) -> list[DriftScore]:
@@ -135,7 +138,7 @@ def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     means = class_means(moved, codes, len(held.classes))
     floor = _floor(setting.unchanged, "classes", len(means))
     order = np.argsort(-means, kind="stable")[:_CLASSES_TOLD].tolist()
-    return tuple(Moved(held.classes[one], float(means[one]), float(floor[one])) for one in order)
+    return tuple(Moved(held.classes[code], float(means[code]), float(floor[code])) for code in order)
 
 
 def _floor(unchanged: Unchanged | None, which: str, n: int) -> Vector:

@@ -61,8 +61,8 @@ class Typical:
     def scores(self, rows: Matrix) -> Vector:
         """Return squared distances from the centre, in units of the typical distance."""
         white = (rows - self.centre) @ self.whitening
-        found: Vector = np.einsum("ij,ij->i", white, white)
-        return found
+        scores: Vector = np.einsum("ij,ij->i", white, white)
+        return scores
 
 
 def _power_of_two(rows: Matrix) -> float:

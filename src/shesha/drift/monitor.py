@@ -237,7 +237,7 @@ class DriftMonitor:
         if setting.unchanged is not None:
             arrays |= {f"null_{name}": value for name, value in vars(setting.unchanged).items()}
         plain |= {name: getattr(setting, name) for name in _PLAIN}
-        plain["measures"] = [importable_name(one) for one in setting.measures]
+        plain["measures"] = [importable_name(measure) for measure in setting.measures]
         plain |= {"run_length": self.run_length, "about": self.about}
         self._history = monitor_files.write(place, plain, arrays, overwrite=overwrite)
 
@@ -253,12 +253,14 @@ class DriftMonitor:
             If it is half a monitor, or one of another version.
         """
         plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
-        found = [get(one) for one in plain["measures"]]
-        held = Reference.from_stored(plain, arrays, found)
+        measures = [get(name) for name in plain["measures"]]
+        held = Reference.from_stored(plain, arrays, measures)
         kept = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
         monitor.run_length, monitor.about = plain["run_length"], plain["about"]
-        monitor._setting = Setting(held, found, Unchanged(*kept) if kept else None, *(plain[name] for name in _PLAIN))
+        monitor._setting = Setting(
+            held, measures, Unchanged(*kept) if kept else None, *(plain[name] for name in _PLAIN)
+        )
         monitor._history = history
         return monitor
 

@@ -27,7 +27,7 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
     if rows is None or rows.ndim != 2 or not _finite(rows):
         raise ValueError(_damage(place, "no finite matrix of its rows"))
     n_classes, nulls = len(plain["classes"]), {name: arrays[name] for name in _NULLS if name in arrays}
-    if nulls and (len(nulls) < len(_NULLS) or any(one.dtype.kind != "f" for one in nulls.values())):
+    if nulls and (len(nulls) < len(_NULLS) or any(array.dtype.kind != "f" for array in nulls.values())):
         raise ValueError(_damage(place, f"other arrays than numbers in each of {', '.join(_NULLS)}"))
     shapes = {"names": (len(rows),), "codes": (len(rows),), "null_rows": (len(rows),), "null_classes": (n_classes,)}
     shapes["null_drifts"] = (*nulls.get("null_drifts", rows).shape[:1], len(plain["measures"]))
@@ -39,8 +39,8 @@ def require_whole(place: Path, plain: Mapping[str, Any], arrays: Mapping[str, Ar
         raise ValueError(_damage(place, "codes of classes that it does not name"))
 
 
-def _damage(place: Path, found: str) -> str:
-    return f"{place} must contain a whole monitor, got {found}: it is damaged; copy it again, or make the monitor anew"
+def _damage(place: Path, fault: str) -> str:
+    return f"{place} must contain a whole monitor, got {fault}: it is damaged; copy it again, or make the monitor anew"
 
 
 def _finite(values: Array) -> bool:
@@ -56,7 +56,7 @@ def _number(low: float, high: float = inf, *, whole: bool = False) -> Callable[[
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 _NULLS = ("null_drifts", "null_rows", "null_classes")

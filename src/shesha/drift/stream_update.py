@@ -90,8 +90,8 @@ class Updates:
 
     def broken(self, stream: Stream, n_rows: int, reason: str) -> StreamVerdict:
         """Return the verdict for invalid rows, which are not added to the stream."""
-        found = self._verdict(stream, n_rows, float("nan"), ())
-        return StreamVerdict(**{**found.__dict__, "state": "not estimable", "reason": reason})
+        verdict = self._verdict(stream, n_rows, float("nan"), ())
+        return StreamVerdict(**{**verdict.__dict__, "state": "not estimable", "reason": reason})
 
     @property
     def threshold(self) -> float:

@@ -66,7 +66,7 @@ def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
         # A covariate that is constant in a resample, or repeats another, explains nothing further.
         inverse = np.linalg.pinv(covariances[:, 2:, 2:], rcond=_NOTHING_LEFT, hermitian=True)
         covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
-    variances, before = (np.diagonal(one, axis1=1, axis2=2)[:, :2] for one in (covariance, covariances))
+    variances, before = (np.diagonal(matrix, axis1=1, axis2=2)[:, :2] for matrix in (covariance, covariances))
     # Ranks that vary at all have a variance of about 1 or more: what is far below is rounding.
     lost = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
     scale = np.sqrt(np.where(lost[:, None], 1.0, variances)).prod(axis=1)

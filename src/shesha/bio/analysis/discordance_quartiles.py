@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.analysis._correlations import parts
+from shesha.bio.complete_lines import complete_lines
 from shesha.bio.discordance import as_deviations
-from shesha.bio.split_half_reproducibility import complete
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 
@@ -56,14 +56,14 @@ def discordances(
     """
     import pandas as pd
 
-    kept = complete(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
-    found = []
+    kept = complete_lines(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
+    differences = []
     for _, part in parts(kept, by):
         a, b = (
             as_deviations(_residuals(part, name, given), part.index, float(part[name].abs().max())) for name in (x, y)
         )
-        found.append(a - b)
-    return pd.concat(found).rename("discordance")
+        differences.append(a - b)
+    return pd.concat(differences).rename("discordance")
 
 
 def _residuals(part: pd.DataFrame, name: str, given: Sequence[str]) -> Vector:
@@ -115,7 +115,7 @@ def discordance_quartiles(
     import pandas as pd
 
     scores = discordances(table, x, y, by=by, given=given)
-    kept = complete(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
+    kept = complete_lines(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     if not kept.index.is_unique or len(scores) < 8:
         raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")
     codes: Any = pd.qcut(scores.rank(method="first"), 4, labels=False)

@@ -137,7 +137,7 @@ def compare_with_null_tables(
     if not isinstance(fakes, list | tuple) or not fakes:
         raise ValueError("fakes must contain at least one table, got none")
     value = check.real_number(statistic(table), "statistic")
-    drawn = np.array([check.real_number(statistic(one), "statistic") for one in fakes])
+    drawn = np.array([check.real_number(statistic(null), "statistic") for null in fakes])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # A fake without a value counts as one that is as large: it must not make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())

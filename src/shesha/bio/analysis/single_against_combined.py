@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
-from shesha.bio.split_half_reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector
@@ -85,7 +85,7 @@ def single_against_combined(
     """
     from scipy.stats import mannwhitneyu
 
-    kept = complete(
+    kept = complete_lines(
         table, [x, y, *argument_types.sequence(given, "given"), *([] if label is None else [label])], "table"
     )
     argument_types.text(separator, "separator")
@@ -107,15 +107,15 @@ def single_against_combined(
 def _genes(name: str, separator: str) -> int:
     from shesha.bio.control_labels import is_control
 
-    return sum(not is_control(one) for one in name.split(separator) if one.strip())
+    return sum(not is_control(label) for label in name.split(separator) if label.strip())
 
 
 def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> dict[str, float]:
-    found: dict[str, float] = {"n": float(len(part))}
+    summary: dict[str, float] = {"n": float(len(part))}
     for name in (y, x):
-        found |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
+        summary |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
     rho = correlation(part, x, y, n_bootstrap=n_bootstrap, seed=seed)
-    return found | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
+    return summary | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
 
 
 def _residual_ranks(columns: Matrix) -> Vector:
