@@ -128,7 +128,7 @@ def test_it_prints_the_answer_first_on_one_screen(rng):
     assert len(str(full).split("\n")) <= 30
     lines = str(found).split("\n")
     assert len(lines) <= 30
-    assert lines[0].startswith("19 of 40 layers changed, beyond noise, from block.21 on")
+    assert lines[0].startswith("19 of 40 layers changed beyond noise, from block.21 on")
     assert any("block.20" in line for line in lines)
     assert any(line.strip().startswith("block.21") for line in lines)
 

@@ -18,7 +18,7 @@ from shesha.coherence import (
     spread,
 )
 from shesha.coherence.control_pool import Pool
-from shesha.coherence.null_scores import fake_reference, members, windows
+from shesha.coherence.null_scores import members, null_group_reference, windows
 from shesha.results import CoherenceTable
 from shesha.support.warnings import CalibrationWarning
 
@@ -130,7 +130,7 @@ def test_stretches_of_a_permutation_score_as_their_rows():
         chosen = np.append(order, order)[start % 40 :][:n]
         others = np.setdiff1d(np.arange(40), chosen)
         mean = pool.rows[chosen].mean(axis=0)
-        v = pool.rows[chosen] - fake_reference(mean, pool.rows[others].mean(axis=0), n, n, 40)
+        v = pool.rows[chosen] - null_group_reference(mean, pool.rows[others].mean(axis=0), n, n, 40)
         noise = v.var(axis=0, ddof=1).sum() / n + pool.rows.var(axis=0, ddof=1).sum() / 40
         expected = [mean_cosine(v), pairwise_cosine(v), magnitude(v), magnitude(v) / np.sqrt(noise)]
         assert line == pytest.approx(expected, abs=1e-12)
@@ -145,7 +145,7 @@ def test_the_mean_shift_of_a_fake_varies_as_beside_all_controls(share):
     for _ in range(400):
         rows = rng.normal(size=(n_controls, d))
         mean = rows[:n].mean(axis=0)
-        squares.append(((mean - fake_reference(mean, rows[n:].mean(axis=0), n, n, n_controls)) ** 2).mean())
+        squares.append(((mean - null_group_reference(mean, rows[n:].mean(axis=0), n, n, n_controls)) ** 2).mean())
     assert np.mean(squares) == pytest.approx(1 / n + 1 / n_controls, rel=0.05)
 
 

@@ -80,7 +80,7 @@ def test_a_shift_is_taken_off_some_rows(rng):
     rows = rng.standard_normal((12, 3))
     inside = np.arange(12) < 5
     rows[inside] += 4
-    found = Pool(rows - rows.mean(axis=0), np.arange(12)).less_shift(inside).rows
+    found = Pool(rows - rows.mean(axis=0), np.arange(12)).remove_shift(inside).rows
     assert found[inside].mean(axis=0) == pytest.approx(found[~inside].mean(axis=0))
     assert found.mean(axis=0) == pytest.approx(np.zeros(3))
     assert found[inside] - found[inside].mean(axis=0) == pytest.approx(rows[inside] - rows[inside].mean(axis=0))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha.auditing.fingerprinted_representation import Subject
-from shesha.comparison.input_manifest import Files, Known, index_file, index_files
+from shesha.comparison.input_manifest import Files, IndexedInput, index_file, index_files
 from shesha.comparison.input_manifest import Index as Contents
 from shesha.comparison.representation_locations import InFile
 from shesha.inputs import orders
@@ -96,6 +96,6 @@ def _array_subjects(
     return {name: Subject.in_memory(rows_or_distances(value, name, min_rows=0, min_columns=0))}
 
 
-def _subject_from_index(entry: Known) -> Subject:
+def _subject_from_index(entry: IndexedInput) -> Subject:
     assert isinstance(entry.place, InFile)
     return Subject(entry.place, entry.shape, entry.fingerprint, entry.names)

@@ -40,7 +40,7 @@ _RECORDED = ("metric", "confidence", "n_bootstrap", "n_permutations", "pairs", "
 Data = ArrayLike | Rdm | Representation | Rows
 _FEWEST_DRAWS = 19
 _MANY_CLASSES = 0.5
-"""Share of the rows above which the number of classes means that labels are row names."""
+"""Labels with more different values than this share of the rows are taken for row names."""
 
 
 def audit(
@@ -164,7 +164,7 @@ def _audit_subjects(
     compute: Callable[[Mapping[str, Subject], Any, Settings], tuple[list[RepresentationAudit], bool]],
     stored: StoredValues,
 ) -> Audit:
-    """Audit each representation by `compute`, and then what needs several of them."""
+    """Audit each representation by `compute`, then add equal-width scores and drift, which need several."""
     y, settings = align_with_rows([subject.names for subject in subjects.values()], y, settings)
     _require_usable(y, settings, [subject.n_rows for subject in subjects.values()])
     findings, interrupted = compute(subjects, y, settings)

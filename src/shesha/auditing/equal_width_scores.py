@@ -28,7 +28,7 @@ WIDTHS = "width"
 """The name in the store for scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of random choices of features, and of partitions for each; together as many partitions as the score uses."""
+"""Number of random choices of features, and number of partitions of each; their product is that of the score."""
 
 
 def equal_width_scores(
@@ -55,7 +55,7 @@ def equal_width_scores(
     with mute_progress():
         return [
             replace(finding, same_width=score(finding)) if _has_score(finding) else finding
-            for finding in track(findings, len(findings), "as many features each")
+            for finding in track(findings, len(findings), "scores at equal width")
         ]
 
 

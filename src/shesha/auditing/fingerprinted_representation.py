@@ -44,7 +44,7 @@ class Subject:
     place: Location | Rows | Rdm
     shape: tuple[int, ...]
     known_fingerprint: str = ""
-    """Names the content of a file; of rows in memory it is computed when needed."""
+    """Fingerprint of the content of a file; for rows in memory it is computed when needed."""
     names: Names | None = field(default=None, compare=False)
     """Names of its rows."""
 
@@ -59,7 +59,7 @@ class Subject:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names the content of the representation."""
+        """Fingerprint of the content."""
         if not isinstance(self.place, Rows | Rdm):
             return self.known_fingerprint
         # It imports all measures, which an audit without a store does not need.

@@ -55,7 +55,7 @@ class Settings:
     known: Mapping[str, Vector] = field(default_factory=dict)
     """Properties of the rows from their source, such as numbers of tokens, to check as covariates."""
     exchange: Exchange | None = None
-    """The same properties, for the scored rows of one representation."""
+    """The exchange design, resolved for the scored rows of one representation."""
 
 
 def align_with_rows(names: Sequence[Names | None], y: ArrayLike | None, settings: Settings) -> tuple[Any, Settings]:
@@ -145,7 +145,7 @@ def _add_stability(
 
 
 def _score(variant: Variant, rows: Rows | Rdm, y: Any, settings: Settings) -> tuple[Estimate, Chance | None]:
-    """Compute a score with its interval in one pass, and for the first score and all of labels its chance level."""
+    """Compute a score with its interval; add the chance level to the first score and to scores of labels."""
     chosen = {"metric": settings.metric} if variant.estimator_options.get("metric") == _FREE_METRIC else {}
     compared = variant.name == _WITH_CHANCE or variant.needs_labels
     request = build_request(
@@ -205,7 +205,7 @@ def _add_label_scores(
 
 @dataclass
 class _LabelScores:
-    """Scores of rows and labels: of all rows, or of a sample of them where all do not fit the memory."""
+    """Score rows and labels, from a sample of the rows if all do not fit in memory."""
 
     rows: Rows | Rdm
     labels: Any

@@ -17,8 +17,8 @@ from shesha.support import argument_types as kinds
 from shesha.support.types import Index
 from shesha.support.warnings import MeasureWarning, warn
 
-_LOOKED_AT = 200
-"""Cells checked to distinguish counts from normalised values."""
+_CHECKED_ROWS = 200
+"""Number of cells checked to distinguish counts from normalised values."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def cell_design(
         labels = np.where(is_control, labels, _join_labels(labels, values_by_name["per"]))
         within = values_by_name["per"] if within is None else _join_labels(values_by_name["per"], within)
     return CellDesign(
-        matrix=matrix if len(rows) == matrix.shape[0] else _Kept(matrix, rows),
+        matrix=matrix if len(rows) == matrix.shape[0] else _SelectedRows(matrix, rows),
         rows=rows,
         labels=labels.astype(str),
         controls=controls,
@@ -88,7 +88,7 @@ def cell_design(
     )
 
 
-class _Kept:
+class _SelectedRows:
     """Some rows of a matrix, which is not copied."""
 
     def __init__(self, matrix: Any, rows: Index) -> None:
@@ -107,7 +107,7 @@ def _matrix(adata: Any, obsm: str | None, layer: str | None) -> tuple[Any, str]:
     if layer is not None or obsm is None:
         matrix = data_matrix(adata, layer)
         name = "X" if layer is None else f"layers[{layer!r}]"
-        _tell_counts(matrix, name)
+        _warn_of_counts(matrix, name)
         return matrix, name
     key = kinds.text(obsm, "obsm").removeprefix("obsm/")
     if key not in adata.obsm:
@@ -124,9 +124,9 @@ def _is_table(values: Any) -> bool:
     return hasattr(values, "columns")
 
 
-def _tell_counts(matrix: Any, name: str) -> None:
+def _warn_of_counts(matrix: Any, name: str) -> None:
     """Warn if values are counts, because sequencing depth then dominates all shifts."""
-    first = matrix[:_LOOKED_AT]
+    first = matrix[:_CHECKED_ROWS]
     first = first.compute() if hasattr(first, "compute") else first
     values = np.asarray(first.data if hasattr(first, "toarray") else first)
     if values.size and values.min() >= 0 and values.max() > 1 and (values == np.floor(values)).all():

@@ -27,8 +27,9 @@ def discordance(
 ) -> pd.Series:
     """Shortfall of a perturbation's coherence below the prediction from its magnitude, in standard deviations.
 
-    Groups of few cells have high coherence for their magnitude by chance: `shesha.bio.analysis.discordances` gives the
-    same with the unbiased score and with the number of cells taken into account.
+    Groups of few cells have high coherence for their magnitude by chance. `shesha.bio.analysis.discordances` computes
+    another discordance, the difference of z-scores, which can use the unbiased score and control for the number of
+    cells.
 
     Parameters
     ----------

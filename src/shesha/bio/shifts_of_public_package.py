@@ -21,7 +21,7 @@ def from_mean(controls: Matrix, cells: Matrix) -> Matrix:
     return shifts
 
 
-def whitened(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
+def whitened_shifts(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
     """Return the shifts from the mean control, whitened by the controls."""
     covariance = np.atleast_2d(np.cov(controls, rowvar=False)) + ridge * np.eye(controls.shape[1])
     values, directions = np.linalg.eigh(covariance)

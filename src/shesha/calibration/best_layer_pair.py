@@ -95,7 +95,7 @@ def calibrate_layers(
     design = Design(blocks=blocks, groups=groups, within=within, shift=shift, block_length=block_length)
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
-    dependence = warn_of_dependence([_middle(side) for side in (rows, columns)], design, permutations)
+    dependence = warn_of_dependence([_middle_layer(side) for side in (rows, columns)], design, permutations)
     meant, scores = grid_scores(rows, columns, mappings, measure, options, truncate, seed, identity_first(orders))
     name, closer = meant.name, meant.closer
     reduce = reducer(aggregate, closer)
@@ -105,7 +105,7 @@ def calibrate_layers(
     perfect = best_total(reduced, closer, meant.bounds, maximum)
     reported = _summarise_grid(reduced, closer, alpha, perfect)
     require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
-    i, j = _closest(grids[0], closer)
+    i, j = _closest_pair(grids[0], closer)
     best = list(rows)[i], list(columns)[j]
     pair = prepare(rows[best[0]], columns[best[1]], measure, options, truncate=truncate, seed=seed)
     doubts = weigh_doubts(
@@ -131,14 +131,14 @@ def calibrate_layers(
         interrupted=interrupted,
         options=plain_options(options, truncate),
         best=best,
-        grid=_nested(grids[0]),
-        entry_p_values=_nested(_entrywise(grids if closer == "higher" else -grids)),
+        grid=_as_tuples(grids[0]),
+        entry_p_values=_as_tuples(_entrywise(grids if closer == "higher" else -grids)),
         doubts=doubts,
         **reported,
     )
 
 
-def _middle(layers: dict[str, Representation]) -> Representation:
+def _middle_layer(layers: dict[str, Representation]) -> Representation:
     """Return one layer to represent all, which have the same rows in the same order."""
     return list(layers.values())[len(layers) // 2]
 
@@ -147,12 +147,12 @@ def _require_scores(grid: Matrix, rows: list[str], columns: list[str], measure: 
     missing = [f"{rows[i]} and {columns[j]}" for i, j in zip(*np.nonzero(np.isnan(grid)), strict=True)]
     if missing:
         raise ValueError(
-            f"every pair of layers must have a score to be calibrated, got none by {measure} of "
+            f"every pair of layers must have a score to be calibrated, got none by {measure} for "
             f"{check.join_items(missing)}"
         )
 
 
-def _closest(grid: Matrix, closer: str) -> tuple[int, int]:
+def _closest_pair(grid: Matrix, closer: str) -> tuple[int, int]:
     place = (grid if closer == "higher" else -grid).argmax()
     i, j = np.unravel_index(int(place), grid.shape)
     return int(i), int(j)
@@ -183,7 +183,7 @@ def _entrywise(grids: Matrix) -> Matrix:
     return np.reshape(p_values, grids.shape[1:])
 
 
-def _nested(grid: Matrix) -> tuple[tuple[float, ...], ...]:
+def _as_tuples(grid: Matrix) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in grid.tolist())
 
 

@@ -103,7 +103,7 @@ def _require_adjustable(measure: Measure | PlainMeasure, truncate: int | float |
 def covariate_design(
     design: Design, permutations: ArrayLike | None, covariates: Covariates | None
 ) -> Design | Exchange:
-    """Return the requested design; with covariates and at most blocks, permute rows of similar covariates."""
+    """Return the requested design; with covariates and no design but blocks, permute rows with similar covariates."""
     if covariates is None or permutations is not None or set(nonempty_arguments(design)) - {"blocks"}:
         return design
     return covariates.design(design.get("blocks"))
@@ -153,7 +153,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
         if keeps:
             return view
         side.drop_views()
-        return null_kernel.lighten(view)
+        return null_kernel.reduce_view(view)
 
     if largest < TOGETHER:
         return list(parallel(look, sides, at_once=max(1, memory_budget() // max(1, largest))))
@@ -171,7 +171,7 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
     """Refuse views that do not fit the memory budget even if their inputs are freed."""
     kind = measure.view_key[0]
     light = [
-        null_kernel.light_bytes(kind, *side.size(kind.folding), kept)
+        null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), kept)
         for side, (kept, _) in zip(sides, needs, strict=True)
     ]
     # All are lightened, but the one that is being made.

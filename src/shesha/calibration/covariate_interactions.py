@@ -11,13 +11,13 @@ from shesha.support.types import Matrix
 from shesha.views import Covariates
 
 _DRAWS, _LEVEL = 199, 0.005
-"""Permutations, and the p-value that both sides must have: by chance in about one of 40,000 pairs of covariates."""
+"""Number of permutations, and the largest p-value on both sides: reached by chance in one of 40,000 pairs."""
 _MOST_ROWS = 2048
-"""Rows that are looked at."""
+"""Maximum number of rows used."""
 _MOST_COLUMNS = 16
-"""Products of more columns, as of two labels of many classes, are not tested."""
+"""Products with more columns, such as those of two labels with many classes, are not tested."""
 _DISTINCT = 1e-6
-"""Share of a product that must not be a function of the covariates already."""
+"""A direction of a product is tested only if the covariates leave more than this share of it unexplained."""
 
 
 def interactions(rows: Sequence[Matrix], covariates: Covariates) -> list[tuple[str, str]]:

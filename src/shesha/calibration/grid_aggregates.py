@@ -25,7 +25,7 @@ def _row_maximum(grid: Matrix) -> float:
     return float(grid.max(axis=1).mean())
 
 
-def _top(grid: Matrix) -> float:
+def _mean_of_largest(grid: Matrix) -> float:
     k = min(TOP, grid.size)
     return float(np.partition(grid, grid.size - k, axis=None)[grid.size - k :].mean())
 
@@ -37,7 +37,7 @@ def _mean(grid: Matrix) -> float:
 AGGREGATES: dict[str, Callable[[Matrix], float]] = {
     "max": _maximum,
     "row_max": _row_maximum,
-    "top_k": _top,
+    "top_k": _mean_of_largest,
     "mean": _mean,
 }
 

@@ -29,7 +29,7 @@ _GATHER = 15
 _AT_ONCE = 8
 """Draws per task of a thread: for some measures, handing over a task takes longer than one draw."""
 _SHORT = 2e-3
-"""Seconds for this many draws below which threads gain nothing, because they share one interpreter."""
+"""If `_AT_ONCE` draws take fewer seconds than this, threads gain nothing, because they share one interpreter."""
 
 
 _PER_DRAW = 4
@@ -37,7 +37,7 @@ _PER_DRAW = 4
 
 
 @dataclass(frozen=True)
-class _Inner:
+class _KnownProduct:
     """A placeholder for two views whose inner product is known, because the measures need only this product."""
 
     value: Any
@@ -48,7 +48,7 @@ class _Inner:
 
 def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], orders: Sequence[Index]) -> Iterator[Matrix]:
     """For each permutation, yield the scores of every row view with every relabelled column view."""
-    if _multiplies(measure, rows, columns):
+    if _uses_products(measure, rows, columns):
         totals = _products(rows, columns, orders)
         return (np.asarray(_scores_from_products(measure, total), dtype=np.float64) for total in totals)
     return _score_each_pair(measure, rows, columns, orders)
@@ -56,7 +56,7 @@ def grids(measure: Measure, rows: Sequence[View], columns: Sequence[View], order
 
 def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]:
     """Group measures of one kind of view that should share a pass over the draws."""
-    products = [measure for measure in measures if _multiplies(measure, [a], [b])]
+    products = [measure for measure in measures if _uses_products(measure, [a], [b])]
     others = [measure for measure in measures if measure not in products]
     return [some for some in (products, others) if some]
 
@@ -67,7 +67,7 @@ def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence
     What several of them need of two views is worked out once. A failure is handed out in place of a score.
     """
     orders = identity_first(orders)
-    if _multiplies(measures[0], [a], [b]):
+    if _uses_products(measures[0], [a], [b]):
         for total in _products([a], [b], orders):
             yield [_outcome(lambda m=m, t=total: float(_scores_from_products(m, t)[0, 0])) for m in measures]  # type: ignore[misc]
         return
@@ -86,18 +86,18 @@ def _outcome(score: Callable[[], float]) -> Outcome:
         return error
 
 
-def _multiplies(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
-    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits(rows, columns)
+def _uses_products(measure: Measure, rows: Sequence[View], columns: Sequence[View]) -> bool:
+    return measure.inner_product and _gathers(rows[0], columns[0]) and _fits_memory(rows, columns)
 
 
-def lighten(view: View) -> View:
+def reduce_view(view: View) -> View:
     """Keep only the part of a kernel matrix that relabelling needs; the features of many layers take more memory."""
     if isinstance(view, Gram) and view.factor is not None and _gathers(view, view):
         return view.dense()
     return view
 
 
-def light_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
+def reduced_view_bytes(kind: type[View], n: int, d: int, kept: int) -> int:
     """Share of the memory of a view of n x d features that remains after it is reduced."""
     return min(kept, 8 * n_pairs(n)) if kind is Gram and d * d >= _GATHER * n else kept
 
@@ -117,7 +117,7 @@ def null_view(measure: Measure, side: Representation, view: View) -> View:
     return view
 
 
-def _fits(rows: Sequence[View], columns: Sequence[View]) -> bool:
+def _fits_memory(rows: Sequence[View], columns: Sequence[View]) -> bool:
     n: int = rows[0].n_rows  # type: ignore[attr-defined]
     # Triangles, and their copies: those of the columns are laid out as squares.
     return bool(8 * n * n * (len(rows) + 1.5 * len(columns)) <= memory.memory_budget())
@@ -138,7 +138,7 @@ def _products(rows: Sequence[View], columns: Sequence[View], orders: Sequence[In
 
 
 def _scores_from_products(measure: Measure, total: Matrix) -> Any:
-    both = _Inner(total)
+    both = _KnownProduct(total)
     return measure.function(both, both, **measure.parameters)
 
 

@@ -244,14 +244,14 @@ def _evidence(scored: Index, known: dict[str, Any], confidence: float, seed: See
     design = exchange(len(scored), **labels)
     if "groups" in labels and not design.clusters.any():
         raise ValueError(
-            "groups must name at least 2 groups, because intervals leave out whole groups, got 1: without groups, "
-            "intervals hold for other rows of this one"
+            "groups must name at least 2 groups, because intervals leave out whole groups, got 1; without "
+            "groups=, intervals describe other samples of rows from this group"
         )
     return Evidence.draw_subsets(design, _NO_LEVEL, confidence, seed)
 
 
 def _layer_pair(name: str, sides: Sides, rows: Index) -> LayerPair:
-    """Take the examined rows of one layer of all encodings."""
+    """Take the examined rows of one layer in all encodings."""
     before, after = (side[name].to_numpy.take_rows(rows) for side in (sides.before, sides.after))
     again, also = (
         [{name: side[name].to_numpy.take_rows(rows)} for side in group] for group in (sides.again, sides.also)

@@ -53,16 +53,16 @@ def index_change(
     old, new = (side.standard("cosine") for side in (before, after))
     fold = spawn(seed, _DEALING).permutation(len(old)) % FOLDS
     with single_threaded_blas():
-        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _other_width(old, new)
+        direct = _recall("as it is", new, old, new, fold, k) if old.shape[1] == new.shape[1] else _no_recall(old, new)
         maps = [
             _recall("orthogonal map", _orthogonal(new, old, fold), old, new, fold, k),
             _recall("linear map", _linear(new, old, fold), old, new, fold, k),
         ]
         floor = _floor(old, again, fold, k)
-    return _judge(layer, k, len(old), tolerance, direct, maps, floor)
+    return _index_advice(layer, k, len(old), tolerance, direct, maps, floor)
 
 
-def _judge(
+def _index_advice(
     layer: str, k: int, n: int, tolerance: float, direct: Recall, maps: list[Recall], floor: Recall
 ) -> IndexChange:
     """Choose the cheapest option whose loss is acceptable at the unfavourable end of its interval."""
@@ -108,7 +108,7 @@ def recall_of_each(queries: Matrix, vectors: Matrix, truth: Index) -> Vector:
     return recalls
 
 
-def _other_width(old: Matrix, new: Matrix) -> Recall:
+def _no_recall(old: Matrix, new: Matrix) -> Recall:
     reason = f"old vectors have {old.shape[1]:,} features, new ones {new.shape[1]:,}"
     return Recall("as it is", float("nan"), reason=reason)
 

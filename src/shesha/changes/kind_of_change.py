@@ -19,11 +19,11 @@ from shesha.views import Representation
 
 FOLDS = 5
 SAME = 0.99
-"""Share of the variance above which vectors count as equal."""
+"""Vectors count as equal if they share more of the variance than this."""
 LITTLE = 0.9
-"""Share above which vectors moved only a little, or a linear map explains nearly everything."""
+"""Share of the variance from which vectors moved only a little; structure is new if a linear map explains less."""
 COLLAPSED = 0.5
-"""Largest remaining share of effective rank of a collapsed representation."""
+"""A representation has collapsed if at most this share of its effective rank remains."""
 _DEALING = 51
 Details = tuple[StructureChange | None, tuple[ClassChange, ...], SeparationChange | None]
 
@@ -116,7 +116,7 @@ def separation_change(
     """
     sizes = np.bincount(codes)
     with single_threaded_blas():
-        right = [_right(side.rows, codes, fold) for side in (before, after)]
+        right = [_correctly_classified(side.rows, codes, fold) for side in (before, after)]
     weights = 1.0 / (len(sizes) * sizes[codes])
     start, end = (float(weights @ correct) for correct in right)
     moved, differences = end - start, right[1] - right[0]
@@ -124,7 +124,7 @@ def separation_change(
     return SeparationChange(layer, start, end, moved - half, moved + half, 1.0 / len(sizes))
 
 
-def _right(rows: Matrix, codes: Labels, fold: Index) -> Vector:
+def _correctly_classified(rows: Matrix, codes: Labels, fold: Index) -> Vector:
     X = rows - rows.mean(axis=0)
     sizes = np.bincount(codes)
     shares = sizes / len(codes)

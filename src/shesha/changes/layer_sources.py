@@ -49,7 +49,7 @@ class Reader:
     """Reader of layers from any supported input."""
 
     texts: Sequence[str] | None
-    """What models read."""
+    """Texts that models read; None if there are no models."""
     encoding: Mapping[str, Any]
     """Options of `shesha.extract.encode`."""
     layer_axis: LayerAxis
@@ -78,7 +78,7 @@ class Reader:
     def read_reencodings(self, before: Any, again: Iterable[Any] | None) -> list[Any]:
         """Return the given re-encodings; for a model without any, make them."""
         if again is not None:
-            return _many(again, "again")
+            return _list_of_encodings(again, "again")
         if not self.is_model(before):
             return []
         assert self.texts is not None
@@ -89,7 +89,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
     """Read all encodings, match their layers, and put their rows in one order."""
     inputs = {"before": before, "after": after}
     inputs |= {f"again[{i}]": encoding for i, encoding in enumerate(reader.read_reencodings(before, again))}
-    inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_many(also, "also"))}
+    inputs |= {f"also[{i}]": encoding for i, encoding in enumerate(_list_of_encodings(also, "also"))}
     read = {name: reader.read(encoding, name) for name, encoding in inputs.items()}
     matched, note = match_layers(list(read["before"]), list(read["after"]))
     representations: dict[tuple[str, str], Representation] = {}
@@ -112,7 +112,7 @@ def read_sides(before: Any, after: Any, again: Iterable[Any] | None, also: Itera
     return Sides(sides["before"], sides["after"], again_sides, also_sides, matched, known, notes)
 
 
-def _many(encodings: Any, name: str) -> list[Any]:
+def _list_of_encodings(encodings: Any, name: str) -> list[Any]:
     """Return several encodings as a list; refuse a single one, whose layers would be taken for encodings."""
     if (
         isinstance(encodings, Mapping | str | os.PathLike)

@@ -14,7 +14,7 @@ UNCHANGED = 1e-9
 REPLACED = 0.5
 """Half of the drift of unrelated geometries, which is 1."""
 MARGIN = 2.0
-"""Factor for the largest drift of fewer re-encodings, because few draws underestimate the noise."""
+"""Factor on the largest drift if there are few re-encodings, which underestimate the noise."""
 
 
 def noise_limit(noise: Sequence[float]) -> float:

@@ -23,9 +23,9 @@ from shesha.views import Representation, align_rows
 
 MOST_ROWS = 20_000
 _FEWEST = 4
-_ASKED = 1000
+_TRUST_ROWS = 1000
 """Maximum number of rows over which trustworthiness is averaged; if there are more, a random sample."""
-_DRAWING, _ASKING = 37, 41
+_ROW_SAMPLING, _TRUST_SAMPLING = 37, 41
 _CLASSES = 12
 """Numbers with more values than this are divided into at most `_BINS` ranges, which colours can show."""
 _BINS = 8
@@ -135,7 +135,7 @@ def map_rows(
     rows, notes = _choose_rows(list(sides.values()), metric, max_rows, seed)
     chosen = {name: side.to_numpy.take_rows(rows) for name, side in sides.items()}
     n_neighbours = count_neighbours(k, len(rows))
-    queries = rows_to_ask(len(rows), seed)
+    queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}
     held, trust = {}, {}
     for name, side in chosen.items():
@@ -150,7 +150,7 @@ def map_rows(
         tuple(names[row] for row in rows),
         tuple(labels[row] for row in rows) if labels else (),
         tuple(map(int, rows)),
-        *(held, trust, _lost(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
+        *(held, trust, _lost_neighbours(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
         *(len(names), tuple(notes), number(seed)),
     )
 
@@ -175,18 +175,18 @@ def _choose_rows(sides: Sequence[Representation], metric: Metric, most: int, see
         notes.append(f"Left out: {len(usable) - len(rows):,} of {len(usable):,} rows without a direction ({metric}).")
     if len(rows) > most:
         notes.append(f"The map shows {most:,} of {len(rows):,} rows, drawn at random.")
-        rows = np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+        rows = np.sort(spawn(seed, _ROW_SAMPLING).choice(rows, most, replace=False))
     return rows, notes
 
 
-def rows_to_ask(n_rows: int, seed: Seed) -> Index:
+def trust_rows(n_rows: int, seed: Seed) -> Index:
     """Return the rows over which trustworthiness is averaged."""
-    if n_rows <= _ASKED:
+    if n_rows <= _TRUST_ROWS:
         return np.arange(n_rows)
-    return np.sort(spawn(seed, _ASKING).choice(n_rows, _ASKED, replace=False))
+    return np.sort(spawn(seed, _TRUST_SAMPLING).choice(n_rows, _TRUST_ROWS, replace=False))
 
 
-def _lost(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
+def _lost_neighbours(sides: Sequence[Representation], k: int, metric: Metric) -> tuple[float, ...]:
     """Return the share of neighbours that each row lost; empty for one representation, or if all rows are equal."""
     if len(sides) == 1:
         return ()

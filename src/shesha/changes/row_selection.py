@@ -18,7 +18,7 @@ from shesha.views import Representation
 _FEWEST = 10
 _INDEXED = 5000
 """Maximum number of rows of the test index; if there are more, random rows are used."""
-_DRAWING = 31
+_ROW_SAMPLING = 31
 _NEIGHBOURS = 10
 
 
@@ -56,7 +56,7 @@ def draw_rows(rows: Index, most: int | None, seed: Seed) -> Index:
     """Draw a number of random rows, in their order; None means all."""
     if most is None or len(rows) <= check.count(most, "max_rows", minimum=_FEWEST):
         return rows
-    return np.sort(spawn(seed, _DRAWING).choice(rows, most, replace=False))
+    return np.sort(spawn(seed, _ROW_SAMPLING).choice(rows, most, replace=False))
 
 
 def name_rows(rows: Index, sides: Sides, texts: Sequence[str] | None) -> list[str]:

@@ -94,13 +94,13 @@ def chance_band(ax: Axes, chances: Sequence[float], null: Sequence[float], thres
     Parameters
     ----------
     ax : matplotlib Axes
-        One tick per thing that was looked through.
+        Axes with one tick per item.
     chances : sequence of float
         The chance level of each.
     null : sequence of float
         The best of all, draw by draw.
     threshold : float
-        What the best of chance rarely passes.
+        Score that the best of unrelated data rarely exceeds.
     """
     low, high = np.nanquantile(np.asarray(null, dtype=float), [0.05, 0.95])
     ax.axhspan(low, high, color=EXPECTED, alpha=0.2, linewidth=0, label="best of all by chance (5 to 95 %)")

@@ -1,4 +1,4 @@
-"""Maps of items in a plane, near each other if they are similar."""
+"""Maps of items in a plane, in which similar items are close."""
 
 from __future__ import annotations
 

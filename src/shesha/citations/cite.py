@@ -123,16 +123,16 @@ def _scores() -> list[Any]:
 
 def _find(name: str) -> Any:
     """Return the measure or score of a name, or None."""
-    wanted = _simple(name)
+    wanted = _plain_name(name)
     every = [*measures.choose("all"), *_scores()]
-    return next((entry for entry in every if wanted in map(_simple, _measure_names(entry))), None)
+    return next((entry for entry in every if wanted in map(_plain_name, _measure_names(entry))), None)
 
 
 def _measure_names(entry: Any) -> tuple[str, ...]:
     return (entry.name, entry.function.__name__) if isinstance(entry, measures.Measure) else entry.names
 
 
-def _simple(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a name without options, case, spaces and punctuation."""
     return re.sub(r"[^a-z0-9]", "", name.partition("(")[0].casefold())
 

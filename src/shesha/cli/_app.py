@@ -79,7 +79,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _be_quiet(wanted: bool) -> None:
+def _silence_progress(wanted: bool) -> None:
     if wanted:
         # In the environment, so that worker processes know as well.
         os.environ[progress.QUIET] = "1"
@@ -101,7 +101,7 @@ def _options(
         typer.Option(
             "--quiet",
             "-q",
-            callback=_be_quiet,
+            callback=_silence_progress,
             is_eager=True,
             help="Print no progress and no notes, only warnings and errors.",
         ),
@@ -116,7 +116,7 @@ def _say(message: str, colour: str | None = None) -> None:
     typer.echo(f"{typer.style('shesha:', fg=colour, bold=True) if coloured else 'shesha:'} {message}", err=True)
 
 
-def _tell(message: Warning | str, *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning without its location in the code."""
     _say(name_options(str(message)), "yellow")
 
@@ -143,7 +143,7 @@ def _defaults() -> dict[str, Any]:
 
 
 @cache
-def _add_offered() -> None:
+def _add_plugin_commands() -> None:
     """Add the commands of other packages; report invalid ones, and never replace a command."""
     taken = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
@@ -176,9 +176,9 @@ def main() -> None:
     """Run the program; invalid input gives status 2 and a message (a traceback if SHESHA_DEBUG is set)."""
     # Without a standard output (`>&-`) there is nothing to print to; files are still written.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
-    warnings.showwarning = _tell
+    warnings.showwarning = _print_warning
     logging.getLogger("shesha").handlers = [_Notes()]
-    _add_offered()
+    _add_plugin_commands()
     try:
         app(_move_quiet_first(sys.argv[1:]), default_map=_defaults())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

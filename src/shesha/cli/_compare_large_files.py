@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 
-def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
+def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
     """Whether two files are too large for every requested measure, and can be read in stretches.
 
     `plain` says that nothing was asked for that needs single rows.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shesha.cli._design_options import Asked
+from shesha.cli._design_options import DesignLabels
 from shesha.cli._outputs import Outputs, describe_inputs
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NO_VALUE = 2
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ArrayComparison:
     """The requested comparison of arrays in memory.
 
     Attributes
@@ -43,7 +43,7 @@ class Comparing:
     measures: list[str]
     files: list[Path]
     models: list[str] | None
-    exchanged: Asked
+    exchanged: DesignLabels
     permutations: int
     confidence: float
     seed: int
@@ -97,7 +97,7 @@ class Comparing:
         require_value([pair.score for pair in pairs.scores])
 
     def compare_within(self, arrays: dict[str, Any], classes: Any, *, standard: bool) -> None:
-        """Compare the first representation with each other within each class, by measures that suit few rows."""
+        """Compare the first representation with every other one within each class, by measures that suit few rows."""
         from shesha.comparison.several_models_within_classes import compare_several_within
         from shesha.comparison.within_classes import MEASURES, compare_within
 

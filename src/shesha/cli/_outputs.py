@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
 _WHOLE = ("zarr.json", ".zgroup", ".zarray", "config.json")
-"""What the folder of a store or of a model holds: nothing in it is for others to write."""
+"""Entries that mark a folder as a store or a model, into which no output may be written."""
 PICTURES = (".png", ".pdf", ".svg")
 Json = Annotated[Path | None, typer.Option(help="Write all numbers to this file; - for standard output.")]
 """The option for a file with every number."""
@@ -38,7 +38,7 @@ Card = Annotated[
 """The option for a card."""
 Explore = Annotated[
     Path | None,
-    typer.Option("--explore", help="Write a page with a map of the rows in both, for a browser."),
+    typer.Option("--explore", help="Write a page with a map of the rows in both representations, for a browser."),
 ]
 """The option for a map of the rows."""
 

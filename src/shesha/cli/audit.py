@@ -116,12 +116,12 @@ def audit_command(
         as_needed = (
             store is not None or scheduler is not None or (workers or 1) > 1 or _file_inputs.hold_directories(files)
         )
-        read = _as_needed if as_needed else _read_all
+        read = _lazy_files if as_needed else _read_all
         found_in = files if as_needed or rdm or key else _map_large(context, files, inside)
         representations = read(found_in, key, inside, rdm, layer_axis, by_position)
     if quick:
         bootstrap, permutations = (
-            value if _is_given(context, name) else _QUICK
+            value if _is_set(context, name) else _QUICK
             for name, value in (("bootstrap", bootstrap), ("permutations", permutations))
         )
         pairs = str(_QUICK_PAIRS) if pairs is None else pairs
@@ -180,7 +180,7 @@ def _map_large(context: typer.Context, files: list[Path], inside: Sequence[str])
     return copy_large_files(context.with_resource, files, lambda text: typer.echo(f"shesha: {text}", err=True), inside)
 
 
-def _as_needed(
+def _lazy_files(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
@@ -213,7 +213,7 @@ def _drop_unordered_drift(result: Audit, files: list[Path], keys: list[str] | No
     return replace(result, drift=None, drift_reason=_UNORDERED)
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
+def _is_set(context: typer.Context, name: str) -> bool:
     """Whether an option was given."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
@@ -236,7 +236,9 @@ def show(
 
     meanings = {name: meaning.line for name, meaning in result.meanings.items()}
     parts = (
-        sections(result, name_options) if full else first_screen(result, name_options, _next(result, outputs, files))
+        sections(result, name_options)
+        if full
+        else first_screen(result, name_options, _next_commands(result, outputs, files))
     )
     outputs.write(
         result,
@@ -256,7 +258,7 @@ def show(
         raise typer.Exit(_NOT_SCORED)
 
 
-def _next(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
+def _next_commands(result: Audit, outputs: _outputs.Outputs, files: Sequence[Path]) -> Section:
     """Return two further commands, and how to get all numbers."""
     from shesha.results.audit.first_screen import next_steps
 

@@ -109,7 +109,7 @@ def run_command(
         typer.echo("shesha: no test is complete", err=True)
     else:
         _show_own_ranks(scores)
-        _tell_what_is_not_known(scores)
+        _note_missing_tests(scores)
     _outputs.save_page(html, lambda about: report_page(store, of=find_suite(suite), about=about), [])
     if scores.empty:
         raise typer.Exit(_NOTHING)
@@ -125,7 +125,7 @@ def _explain_resume(store: Path) -> Iterator[None]:
         raise typer.Exit(_outputs.INTERRUPTED) from None
 
 
-def _tell_what_is_not_known(scores: pd.DataFrame) -> None:
+def _note_missing_tests(scores: pd.DataFrame) -> None:
     """Print a note on the basis of the ranks, if not all tests were run."""
     from shesha.benchmark.tests import find
 
@@ -155,7 +155,7 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:
-        typer.echo(f"without rows that have no direction (comparisons, rows left out of one):\n{fewer}")
+        typer.echo(f"rows without a direction were left out (number of comparisons, rows left out of each):\n{fewer}")
     if without:
         typer.echo(f"without value:\n{without}")
 
@@ -211,7 +211,7 @@ def rank_command(
         _show_ranks(rank(frame, pooling=pooling))
     else:
         _show_own_ranks(frame, pooling)
-        _tell_what_is_not_known(frame)
+        _note_missing_tests(frame)
         frame = add_published(frame)
     _outputs.save_picture(plot, lambda: plot_ranks(frame, pooling=pooling).flat[0])
 
@@ -259,7 +259,7 @@ def report_command(
 
 
 def _show_own_ranks(values: pd.DataFrame, pooling: Pooling = "cls") -> None:
-    """Print ranks among the published measures that were not run, which are marked."""
+    """Print ranks that include the published measures that were not run, which are marked."""
     from shesha.benchmark.published_comparison import rank_with_published
 
     ranks = rank_with_published(values, pooling=pooling)
@@ -275,7 +275,7 @@ def _show_ranks(ranks: pd.DataFrame) -> None:
     shown = ranks_for_display(ranks)
     typer.echo(_format_frame(shown))
     if (shown["position"] == "-").any():
-        typer.echo("shesha: a single measure has no place; run others on the same models (--measure ReSi)", err=True)
+        typer.echo("shesha: a single measure has no rank; run others on the same models (--measure ReSi)", err=True)
 
 
 def _results(store: Path, from_paper: bool, suite: str | None) -> pd.DataFrame:

@@ -112,7 +112,7 @@ def _blas() -> str:
         for blas in threadpool_info()
         if blas["user_api"] == "blas"
     }
-    return ", ".join(sorted(libraries)) or "of an unknown kind"
+    return ", ".join(sorted(libraries)) or "unknown"
 
 
 def _gpu() -> str:

@@ -30,7 +30,9 @@ def layers_command(
     device: _model_inputs.Device = None,
     project: Annotated[
         int | None,
-        typer.Option(help="With --model: project layers of more features on this many random directions."),
+        typer.Option(
+            help="With --model: project layers with more features than this onto this many random directions."
+        ),
     ] = None,
     rdm: _file_inputs.Distances = False,
     permutations: Annotated[

@@ -1,4 +1,4 @@
-"""`shesha measures`: the list of measures, or the card of one."""
+"""`shesha measures`: list the measures, or describe one."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def init_command(
         int,
         typer.Option(
             help="With --model: encode this many times more, in new random batches. 19 bound false alarms at 1 in 20 "
-            "checks, 99 at 1 in 100. Rerun to resume, or with more to add."
+            "checks, 99 at 1 in 100. Rerun to resume, or with a larger number to add some."
         ),
     ] = 19,
     half: Annotated[

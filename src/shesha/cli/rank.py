@@ -39,9 +39,7 @@ def rank_command(
     by_position: _file_inputs.ByPosition = False,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     json: _outputs.Json = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Write a picture of bars with the noise ceiling to this file.")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a bar chart with the noise ceiling to this file.")] = None,
     html: _outputs.Html = None,
 ) -> None:
     """Rank models by how well they explain data, with ties, intervals, noise ceiling, weights and variance shares."""

@@ -1,4 +1,4 @@
-"""`shesha scores`: the list of stability scores and descriptors, or the card of one."""
+"""`shesha scores`: list stability scores and descriptors, or describe one."""
 
 from __future__ import annotations
 

@@ -137,7 +137,9 @@ def page_command(
         return
     study_run = load_run(name, out)
     if not has_page(study_run.study, out):
-        raise ValueError(f"--html must be of a study with the cells that its page needs: `shesha study run {name}`")
+        raise ValueError(
+            f"--html must be for a study with all cells that its page needs; run `shesha study run {name}` first"
+        )
     _outputs.save_page(html, partial(study_page, study_run), [])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.group_scores import evidence
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.null_scores import scores_of_sums
 from shesha.coherence.result_rows import lines
 from shesha.coherence.row_chunks import RowPieces
@@ -76,7 +76,7 @@ def coherence_of_differences(
     )
     observed = evidence(RowPieces(v, moved=False), layout, centred=False)
     scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed)
-    drawn = Fakes((scores,), ("",), "signs")
+    drawn = NullGroupScores((scores,), ("",), "signs")
     return lines(layout, observed, drawn, alpha, confidence)[0]
 
 

@@ -43,7 +43,7 @@ class Pool:
         centred = self.squared.sum() - self.total @ self.total / len(self)
         return float(centred / max(1, len(self) - 1))
 
-    def less_shift(self, inside: Mask) -> Pool:
+    def remove_shift(self, inside: Mask) -> Pool:
         """Return the same rows, with those inside shifted to the mean of the others."""
         rows = self.rows.copy()
         rows[inside] -= rows[inside].mean(axis=0) - rows[~inside].mean(axis=0)

@@ -24,9 +24,9 @@ class Evidence:
     pairwise: Vector
     mean_cosine_error: Vector
     pairwise_error: Vector
-    """Standard errors from other rows (or units) of the group and of the controls."""
+    """Standard errors for other samples of rows (or units) from the group and the controls."""
     degrees: Vector
-    """Units less one."""
+    """Number of units minus one."""
     magnitude: Vector
     noise: Vector
     """Contribution of noise to the squared magnitude: (variance of the group) / n + (of the controls) / n_controls."""

@@ -13,7 +13,7 @@ from shesha.support.arrays import smallest
 from shesha.support.types import Index, Matrix
 
 _PANEL = 1 << 22
-"""Distances computed together."""
+"""Maximum number of distances computed together."""
 
 
 def nearest_controls(rows: Matrix, controls: Matrix, k: int) -> Index:
@@ -51,10 +51,10 @@ class MatchedPool:
 
     pool: Pool
     near: Index
-    """Nearest first, without the row itself: (n, more than k)."""
+    """Indices of the other controls, nearest first: (n, more than k)."""
     k: int
     means: Matrix
-    """Sum over the first k."""
+    """Sum of the k nearest controls of each."""
 
     @classmethod
     def build(cls, pool: Pool, k: int, largest: int) -> MatchedPool:

@@ -15,14 +15,14 @@ from shesha.coherence.nearest_controls import MatchedPool, score_null_group
 from shesha.coherence.null_scores import members, windows
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import FEWEST_CONTROLS, LARGE, Layout
-from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_by_units
+from shesha.coherence.unit_null_groups import Chosen, Scorer, draws_of_units, large_groups_by_units
 from shesha.kernels.threads import parallel
 from shesha.support import progress as progress
 from shesha.support.types import Index, Mask, Vector
 
 
 @dataclass(frozen=True)
-class Fakes:
+class NullGroupScores:
     """Scores of null groups: mean cosine, pairwise cosine, magnitude, and magnitude in units of its noise."""
 
     scores: tuple[NDArray[np.float64], ...]
@@ -34,7 +34,9 @@ class Fakes:
     """For each group, whether labels were shuffled because null groups would leave too few controls."""
 
 
-def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int) -> Fakes:
+def score_null_groups(
+    rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws: int, seed: int
+) -> NullGroupScores:
     """Draw null groups of the sizes of the real ones, and score them in the same way.
 
     Parameters
@@ -42,7 +44,7 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
     rows : RowPieces
     layout : Layout
     null : {"controls", "pooled"}
-        Whether fakes are controls, or drawn from the controls and the group together (shuffled labels).
+        Whether null groups are controls, or drawn from the controls and the group together (shuffled labels).
     k : int or None
         Neighbours of matched controls; None: the mean of all controls.
     n_draws, seed : int
@@ -50,9 +52,9 @@ def fakes(rows: RowPieces, layout: Layout, *, null: str, k: int | None, n_draws:
     if null == "pooled":
         return _collect(layout, lambda g: _pooled_groups(rows, layout, g, n_draws, seed), "rows of controls and group")
     pools = _control_pools(rows, layout)
-    if _nested(layout):
+    if _units_are_nested(layout):
         score = _scorer(pools, k, layout)
-        large = np.zeros(layout.n_groups, dtype=bool) if k else large_by_units(layout)
+        large = np.zeros(layout.n_groups, dtype=bool) if k else large_groups_by_units(layout)
 
         def score_group(g: int) -> tuple[NDArray[np.float64], str]:
             draws = draws_of_units(rows, layout, pools, g, shuffled=bool(large[g]))
@@ -71,7 +73,7 @@ def _control_pools(rows: RowPieces, layout: Layout) -> list[Pool]:
     return [build_pool(rows, controls[block == b], int(sizes[:, b].max())) for b in range(layout.n_blocks)]
 
 
-def _nested(layout: Layout) -> bool:
+def _units_are_nested(layout: Layout) -> bool:
     """Whether units belong to controls or to groups, never to both."""
     if layout.unit is None:
         return False
@@ -89,9 +91,9 @@ def _too_many(sizes: Index, pools: list[Pool]) -> str:
     return ""
 
 
-def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> Fakes:
+def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: int, seed: int) -> NullGroupScores:
     sizes = layout.part_sizes()
-    large = _large(layout)
+    large = _large_groups(layout)
     none = np.empty((0, 4))
     scores = [
         _pooled_groups(rows, layout, g, n_draws, seed)[0] if is_large else none for g, is_large in enumerate(large)
@@ -103,10 +105,10 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: 
         for place, g in enumerate(drawn):
             every = kept[place]
             scores[g] = draws[:, place] if every is None else np.stack([members(pools, *chosen) for chosen in every])
-    return Fakes(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
+    return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
 
 
-def _large(layout: Layout) -> Mask:
+def _large_groups(layout: Layout) -> Mask:
     """Groups with so many rows, in any block, that null groups would leave too few controls.
 
     The shift of a null group is scaled to that of a group compared with all controls; its composition is not. With
@@ -128,10 +130,10 @@ def _collect(
     score_group: Callable[[int], tuple[NDArray[np.float64], str]],
     exchanged: str,
     large: Mask | None = None,
-) -> Fakes:
+) -> NullGroupScores:
     results = list(progress.track(map(score_group, range(layout.n_groups)), layout.n_groups, "groups"))
     scores, reasons = zip(*results, strict=True)
-    return Fakes(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
+    return NullGroupScores(scores, reasons, exchanged, () if large is None else tuple(large.tolist()))
 
 
 def _scorer(pools: list[Pool], k: int | None, layout: Layout) -> Scorer:
@@ -176,14 +178,14 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
     if every is not None:
         members_of_group = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
         others = [chosen for chosen in every if not np.array_equal(chosen[0][0], members_of_group)]
-        return np.stack([members(pools, *chosen, beside_all=False) for chosen in others]), ""
+        return np.stack([members(pools, *chosen, corrected=False) for chosen in others]), ""
 
     def draw(rng: np.random.Generator) -> Chosen:
         chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted, strict=True)]
         return chosen, chosen
 
     return _score_draws(
-        draw, lambda chosen, excluded: members(pools, chosen, excluded, beside_all=False), n_draws, (seed, g)
+        draw, lambda chosen, excluded: members(pools, chosen, excluded, corrected=False), n_draws, (seed, g)
     ), ""
 
 

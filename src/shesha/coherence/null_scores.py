@@ -55,7 +55,7 @@ class Tally:
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
-def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
+def null_group_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
     """Reference of a null group, corrected so that its shifts vary as much as those of a real group.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
@@ -77,8 +77,8 @@ def fake_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | 
 def windows(pools: Sequence[Pool], sizes: Index, rng: np.random.Generator) -> NDArray[np.float64]:
     """Score one null group for each size, as consecutive stretches of the permuted controls.
 
-    Stretches follow one another, so that fakes share rows only where the controls do not suffice for all. The
-    controls outside a fake group are its controls.
+    Stretches follow one another, so that null groups share rows only where the controls do not suffice for all. The
+    controls outside a null group are its controls.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _window_sums(pool: Pool, sizes: Index, rng: np.random.Generator) -> tuple[Ma
     used = np.flatnonzero(sizes)
     n = np.maximum(sizes, 1)[:, None]
     others = (pool.total - totals) / (len(pool) - sizes)[:, None]
-    references = fake_reference(totals / n, others, n, sizes[:, None], len(pool))
+    references = null_group_reference(totals / n, others, n, sizes[:, None], len(pool))
     # Products go stretch by stretch, all else over the rows of all stretches at once: calls cost as much as numbers.
     ends = np.cumsum(sizes)
     projections = np.empty(int(ends[-1]))
@@ -153,7 +153,7 @@ def members(
     chosen: Sequence[Index],
     apart: Sequence[Index],
     *,
-    beside_all: bool = True,
+    corrected: bool = True,
     stretches: Sequence[float] | None = None,
 ) -> Vector:
     """Score one null group, given by its indices in each pool and those that are not its controls.
@@ -163,11 +163,12 @@ def members(
     pools : one per block
     chosen : one array of places per block
     apart : one array of places per block
-        The chosen ones, and those that belong with them (the rest of their unit).
-    beside_all : bool
-        Whether the real group is compared with all rows of the pools, instead of with those that are left.
+        The chosen rows and the rest of their units, which are not controls of this null group.
+    corrected : bool
+        Whether to correct the reference, because the real group is compared with all rows of the pools; False if it
+        is compared with the remaining rows only.
     stretches : one number per block, optional
-        Of the mean shifts, where it does not.
+        Factors on the mean shifts if the reference is not corrected.
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)
@@ -176,10 +177,12 @@ def members(
             rows = pool.rows[indices]
             total, n_left = rows.sum(axis=0), len(pool) - len(excluded)
             reference = (pool.total - pool.rows[excluded].sum(axis=0)) / n_left
-            if beside_all:
-                reference = fake_reference(total / len(indices), reference, len(indices), len(excluded), len(pool))
+            if corrected:
+                reference = null_group_reference(
+                    total / len(indices), reference, len(indices), len(excluded), len(pool)
+                )
             else:
                 reference = total / len(indices) - stretch * (total / len(indices) - reference)
-            noise = pool.scatter / (len(pool) if beside_all else n_left)
+            noise = pool.scatter / (len(pool) if corrected else n_left)
             tally.add(rows, pool.squared[indices], total, reference, noise)
     return tally.scores()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from shesha.coherence.group_scores import Evidence
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.row_layout import Layout
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.null_summary import summarise
@@ -18,7 +18,9 @@ _NO_SPREAD = 1e-7
 """Spreads below this share of the magnitude are rounding errors of squared distances."""
 
 
-def lines(row_layout: Layout, observed: Evidence, drawn: Fakes, alpha: float, confidence: float) -> list[Coherence]:
+def lines(
+    row_layout: Layout, observed: Evidence, drawn: NullGroupScores, alpha: float, confidence: float
+) -> list[Coherence]:
     """Return one result per group: its scores with intervals and null.
 
     Parameters

@@ -14,7 +14,7 @@ from shesha.support.types import Index, Mask
 FEWEST_CONTROLS = 5
 """Smallest number of controls of a reference."""
 LARGE = 0.15
-"""Size of a group, as a share of the controls, above which labels are shuffled instead."""
+"""If a group has more rows than this share of the controls, labels are shuffled instead."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.results import Coherence, Link
 from shesha.support.types import Matrix, Vector
 
@@ -15,7 +15,7 @@ _MEAN, _PAIR, _MAGNITUDE = range(3)
 """Columns of the scores of null groups."""
 
 
-def links(groups: Sequence[Coherence], drawn: Fakes) -> tuple[Link, ...]:
+def links(groups: Sequence[Coherence], drawn: NullGroupScores) -> tuple[Link, ...]:
     """Correlate magnitude and coherence (plain and unbiased) over groups, and over null groups of the same sizes.
 
     Parameters

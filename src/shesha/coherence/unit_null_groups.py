@@ -43,7 +43,7 @@ class UnitDraws:
         """Score all choices of units if there are at most as many as draws, otherwise random ones."""
         if self.reason:
             return np.empty((0, 4)), self.reason
-        ways = self._ways(n_draws)
+        ways = self._unit_choices(n_draws)
         score = self._score_among_others if self.may_draw_own_units else of_controls
 
         def score_one(k: int) -> Vector:
@@ -56,10 +56,10 @@ class UnitDraws:
         # M units of which one mean was taken off, the shift moved back, differ by (M - 2) / (M - 1) of their variance.
         m = [len(unit_rows) for unit_rows in self.places]
         return members(
-            self.pools, chosen, excluded, beside_all=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
+            self.pools, chosen, excluded, corrected=False, stretches=[np.sqrt((n - 1) / max(n - 2, 1)) for n in m]
         )
 
-    def _ways(self, n_draws: int) -> list[Index] | None:
+    def _unit_choices(self, n_draws: int) -> list[Index] | None:
         """All choices of units of a single block except the real one, if there are at most as many as draws."""
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
@@ -107,7 +107,7 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
             reason = f"the controls must have more units than the group ({len(names)}), got {n_units}"
             return UnitDraws(pools, [], [], [], reason)
         if shuffled and len(names):
-            pools = [*pools[:block], _both(rows, layout, g, block), *pools[block + 1 :]]
+            pools = [*pools[:block], _pooled_units(rows, layout, g, block), *pools[block + 1 :]]
         unit = layout.unit[pools[block].numbers]
         codes = np.unique(unit)
         sizes.append(np.sort(counts)[::-1])
@@ -116,14 +116,14 @@ def draws_of_units(rows: RowPieces, layout: Layout, pools: list[Pool], g: int, *
     return UnitDraws(pools, sizes, places, own_units)
 
 
-def _both(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
+def _pooled_units(rows: RowPieces, layout: Layout, g: int, block: int) -> Pool:
     """Rows of controls and group, with the group shifted to the mean of the controls."""
     numbers = np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == block))
     both = build_pool(rows, numbers, int((layout.group[numbers] == g).sum()))
-    return both.less_shift(layout.group[both.numbers] == g)
+    return both.remove_shift(layout.group[both.numbers] == g)
 
 
-def large_by_units(layout: Layout) -> Mask:
+def large_groups_by_units(layout: Layout) -> Mask:
     """Groups that have more units in any block than a share of the controls' units."""
     assert layout.unit is not None
     is_large = np.zeros(layout.n_groups, dtype=bool)

@@ -10,7 +10,7 @@ from shesha.calibration import side_by_side
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison._subset_intervals import interval
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.input_manifest import Known
+from shesha.comparison.input_manifest import IndexedInput
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -78,7 +78,7 @@ class Request:
     design: Design
     seed: int
 
-    def draw(self, known: Mapping[str, Known]) -> Calibration:
+    def draw(self, known: Mapping[str, IndexedInput]) -> Calibration:
         """Check the design, warn if rows depend on one another, and draw permutations."""
         sides = list(known.values())
         design = cast(Design, labels_in_order((side.names for side in sides), self.design))

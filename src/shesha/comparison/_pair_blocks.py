@@ -18,7 +18,7 @@ from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison._all_pairs_calibration import Calibration
 from shesha.comparison.engine import Group, Pair
-from shesha.comparison.representation_locations import Place, Recent, array_bytes
+from shesha.comparison.representation_locations import RecentRepresentations, RepresentationLocation, array_bytes
 from shesha.measures import Measure, code_version
 from shesha.results import Score
 from shesha.runs import Job, Meter, ResultStore
@@ -40,7 +40,7 @@ _DRAWS_PER_VALUE = 20
 """Approximate number of draws that take as long as one comparison with its views."""
 
 
-class Found(NamedTuple):
+class StoredScore(NamedTuple):
     """The result of a comparison, as plain values for the store."""
 
     value: float | None
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     """The observed score and that of each draw, as the bytes of doubles in base 64."""
 
     @classmethod
-    def build(cls, score: Score, draws: Vector | None = None) -> Found:
+    def build(cls, score: Score, draws: Vector | None = None) -> StoredScore:
         """Store a score and its draws."""
         text = "" if draws is None else base64.b64encode(np.asarray(draws, dtype="<f8").tobytes()).decode()
         low, high = (score.interval_low, score.interval_high) if score.has_interval else (None, None)
@@ -66,7 +66,7 @@ class Found(NamedTuple):
         return np.frombuffer(base64.b64decode(self.draws), dtype="<f8").astype(np.float64) if self.draws else None
 
 
-_recent = Recent()
+_recent = RecentRepresentations()
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Cell:
     measure: str
     first: str
     second: str
-    found: Found
+    found: StoredScore
     lost: bool = False
     """Whether the reason is unrelated to the data."""
 
@@ -86,7 +86,7 @@ class Block:
     """One task of a worker: measures of the same view, with the pairs that each compares."""
 
     group: Group
-    places: Mapping[str, Place]
+    places: Mapping[str, RepresentationLocation]
     """Sources of the contents, which the pairs name by their fingerprints."""
     room: int
     """Memory for the views; representations may use half as much."""
@@ -101,7 +101,7 @@ class Block:
         """Return the comparisons, marked as lost."""
         measures = zip(self.group.measures, self.group.pairs, strict=True)
         return [
-            Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True)
+            Cell(measure.name, *pair, StoredScore(None, 0.0, reason), lost=True)
             for measure, pairs in measures
             for pair in pairs
         ]
@@ -119,7 +119,7 @@ def compare_block(block: Block) -> tuple[list[Cell], float]:
             bad = [name for name in pair if name in unreadable]
             if bad:
                 reason = f"{bad[0]}: {unreadable[bad[0]]}"
-                cells.append(Cell(measure.name, *pair, Found(None, 0.0, reason), lost=True))
+                cells.append(Cell(measure.name, *pair, StoredScore(None, 0.0, reason), lost=True))
     group = Group(block.group.measures, tuple(pairs))
     cells += _score_cells(group, sources, block)
     return cells, time.perf_counter() - start
@@ -129,7 +129,9 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
     """Yield the comparisons, with draws and intervals if requested."""
     if block.calibration is None:
         for pair_score in engine.run([group], sources, {}, block.room):
-            yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score))
+            yield Cell(
+                pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score)
+            )
         return
     nulls: calibrated.Nulls = {}
     added = block.calibration
@@ -137,7 +139,9 @@ def _score_cells(group: Group, sources: engine.Sources, block: Block) -> Iterato
         group, sources, added.evidence, lambda pair: added.joint.pair_orders(*pair), nulls, block.room
     ):
         draws = nulls.get((pair_score.score.measure, (pair_score.first, pair_score.second)))
-        yield Cell(pair_score.score.measure, pair_score.first, pair_score.second, Found.build(pair_score.score, draws))
+        yield Cell(
+            pair_score.score.measure, pair_score.first, pair_score.second, StoredScore.build(pair_score.score, draws)
+        )
 
 
 @dataclass
@@ -147,14 +151,14 @@ class Comparisons:
     store: ResultStore
     groups: Sequence[Group]
     """Pairs of fingerprints."""
-    places: Mapping[str, Place]
+    places: Mapping[str, RepresentationLocation]
     shapes: Mapping[str, tuple[int, ...]]
     n_workers: int
     room: int
     """Memory for each worker."""
     meter: Meter
     calibration: Calibration | None = None
-    found: dict[str, dict[Pair, Found]] = field(init=False)
+    found: dict[str, dict[Pair, StoredScore]] = field(init=False)
     """Stored and new comparisons, by measure and pair."""
 
     def __post_init__(self) -> None:
@@ -180,12 +184,12 @@ class Comparisons:
             )
         return prefixes
 
-    def _stored_pairs(self, measure: Measure) -> dict[Pair, Found]:
-        prefix, stored = self._prefixes[measure.name], dict[Pair, Found]()
+    def _stored_pairs(self, measure: Measure) -> dict[Pair, StoredScore]:
+        prefix, stored = self._prefixes[measure.name], dict[Pair, StoredScore]()
         for key, text in self.store.items(self._kind, prefix):
             first, second = key[len(prefix) :].split("/")
             if first in self.places and second in self.places:
-                stored[first, second] = result = Found(*json.loads(text))
+                stored[first, second] = result = StoredScore(*json.loads(text))
                 if measure.symmetric:
                     stored.setdefault((second, first), result)
         return stored
@@ -257,5 +261,5 @@ class Comparisons:
         for cell in cells:
             self.found[cell.measure][cell.first, cell.second] = cell.found
 
-    def _text(self, result: Found) -> str:
+    def _text(self, result: StoredScore) -> str:
         return json.dumps(result if self.calibration is not None else result[:3])

@@ -15,10 +15,10 @@ from typing import Any
 from shesha import runs
 from shesha.comparison import engine as engine
 from shesha.comparison._all_pairs_calibration import Calibration, Request
-from shesha.comparison._pair_blocks import Comparisons, Found
+from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
-from shesha.comparison.input_manifest import Files, Index, Known, index_files, index_mapping
-from shesha.comparison.representation_locations import Held, Spooled
+from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
+from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 from shesha.support import memory as memory
@@ -100,7 +100,7 @@ class Run:
 
     def _compare_pairs(
         self, store: runs.ResultStore, pairs: Mapping[str, Sequence[Pair]], skipped: Mapping[Any, str]
-    ) -> dict[str, dict[Pair, Found]]:
+    ) -> dict[str, dict[Pair, StoredScore]]:
         known = {source.fingerprint: source for source in self.index.known.values()}
         contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
         groups = engine.group_by_view(self._measures, contents)
@@ -127,7 +127,9 @@ class Run:
                 content_pairs[pair] = None
         return tuple(content_pairs)
 
-    def _score(self, measure: Measure, pair: Pair, results: Mapping[Pair, Found], skipped: Mapping[Any, str]) -> Score:
+    def _score(
+        self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore], skipped: Mapping[Any, str]
+    ) -> Score:
         sides = [self.index.known[name] for name in pair]
         reason = skipped.get((measure.name, (sides[0].shape, sides[1].shape)))
         if reason is not None:
@@ -148,7 +150,7 @@ class Run:
             return score
         return replace(score, interval_low=cell.low, interval_high=cell.high)
 
-    def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, Found]) -> Found | None:
+    def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore]) -> StoredScore | None:
         """Return the comparison of the contents of two names, if it is known."""
         first, second = (self.index.known[name].fingerprint for name in pair)
         return results.get((first, second)) or (results.get((second, first)) if measure.symmetric else None)
@@ -158,16 +160,20 @@ class Run:
         yield runs.executor(self._workers, self._scheduler) if self._uses_workers else runs.Here()
 
     @contextmanager
-    def _places(self, known: Mapping[str, Known]) -> Iterator[dict[str, Any]]:
+    def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
         """Yield the sources of the contents; write arrays of this process to files for the others."""
-        held = {name: source.place.source for name, source in known.items() if isinstance(source.place, Held)}
+        held = {
+            name: source.place.source
+            for name, source in known.items()
+            if isinstance(source.place, InMemoryRepresentation)
+        }
         places: dict[str, Any] = {name: source.place for name, source in known.items()}
         if not self._uses_workers or not held:
             yield places
             return
         with _folder(self._store) as folder:
             written = {
-                name: Spooled.write(source, folder / f"{number}.npy")
+                name: SpooledRepresentation.write(source, folder / f"{number}.npy")
                 for number, (name, source) in enumerate(held.items())
             }
             yield places | written
@@ -190,7 +196,7 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _too_large(measures: Sequence[Measure], known: Mapping[str, Known]) -> dict[Any, str]:
+def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -> dict[Any, str]:
     """Find comparisons that would exceed the memory budget, by measure and shapes."""
     shapes = {source.shape: source.outline for source in known.values()}
     labels = {str(shape): shape for shape in shapes}

@@ -129,14 +129,16 @@ def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterato
 
 
 @dataclass(frozen=True)
-class Both:
+class SidesWithRepeats:
     """The two sides of a comparison, and the repeats of each."""
 
     sides: tuple[Representation, Representation]
     repeats: tuple[Repeats | None, Repeats | None]
 
     @classmethod
-    def build(cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]) -> Both:
+    def build(
+        cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]
+    ) -> SidesWithRepeats:
         """Check the repeats of the first and the second side; None means no repeats."""
         if not isinstance(given, tuple | list) or len(given) != len(sides) or all(repeat is None for repeat in given):
             got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"

@@ -27,8 +27,8 @@ from shesha.views import View
 
 _PERMUTING, _LEAVING_OUT = 11, 12
 _FLAT = 1e-6
-"""If subsets differ by less than this share of their distance from the value, they give no interval: at most as many
-rows as features always fit perfectly."""
+"""If subsets differ by less than this share of their distance from the value, they give no interval: with no more
+rows than features, every subset fits perfectly."""
 
 _KNOWN = 0.9
 """Share of the subsets that must have a value; otherwise those with a value are not a fair sample."""
@@ -91,7 +91,7 @@ class Evidence:
         return shared(measures, a, null_view(measures[0], sides[1], b))
 
     def draws(self, measures: Sequence[Measure], sides: Sides) -> Iterator[list[Outcome]]:
-        """Yield the observed scores of such a set, then those of each permutation of the rows."""
+        """Yield the observed scores of measures that share a pass, then those of each permutation of the rows."""
         a, b = (measures[0].look(side) for side in sides)
         yield from side_by_side(measures, a, null_view(measures[0], sides[1], b), self.orders)
 
@@ -108,12 +108,14 @@ class Evidence:
                 views = [measures[0].look(side.take_rows(subset)) for side in sides]
             except NotEstimable:
                 return [np.nan] * len(measures)
-            return [_or_nan(measure, *views) for measure in measures]
+            return [_value_or_nan(measure, *views) for measure in measures]
 
         kind, options = measures[0].view_key
         first, second = (kind.build_subsets(side, self.subsets, **dict(options)) for side in sides)
         if first is not None and second is not None:
-            yield from ([_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True))
+            yield from (
+                [_value_or_nan(measure, a, b) for measure in measures] for a, b in zip(first, second, strict=True)
+            )
             return
         yield from group.side_by_side(scores, self.subsets, sides)
 
@@ -177,7 +179,7 @@ def add_note(score: Score, note: str) -> Score:
     return replace(score, note="; ".join(filter(None, (score.note, note))))
 
 
-def _or_nan(measure: Measure, a: View, b: View) -> float:
+def _value_or_nan(measure: Measure, a: View, b: View) -> float:
     try:
         return measure.compare_views(a, b)
     except Exception:  # The score of all rows has told what is wrong.

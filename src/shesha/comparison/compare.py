@@ -14,7 +14,7 @@ from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison import estimated_measures as large
 from shesha.comparison._resumable_runs import require_same_counts
-from shesha.comparison.ceilings_from_repeats import Both
+from shesha.comparison.ceilings_from_repeats import SidesWithRepeats
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits
@@ -165,7 +165,7 @@ def compare(
     chosen = seed_measures(choose(measures), seed)
     sampling = Sampling.build(queries, pairs, error, confidence, seed)
     options = {"calibrate": calibrate, "repeats": repeats, "covariates": covariates, "folds": folds}
-    large.require_plain(sampling.given_options, options)
+    large.require_plain(sampling.option_names, options)
     others = {**design, "permutations": permutations}
     if large.exceeds_memory(X, Y, {**others, **options, "calibrate": None}):
         chance = {"calibrate": calibrate, "n_draws": n_permutations, "alpha": alpha}
@@ -178,7 +178,9 @@ def compare(
         raise ValueError("folds must be left out with covariates, got both")
     if repeats is not None and covariates is not None:
         raise ValueError("repeats must be left out with covariates, got both")
-    repeated = None if repeats is None else Both.build(repeats, (first, second), (sources[first], sources[second]))
+    repeated = (
+        None if repeats is None else SidesWithRepeats.build(repeats, (first, second), (sources[first], sources[second]))
+    )
     both, known = adjust_for_covariates(list(sources.values()), covariates)
     sources = dict(zip(sources, both, strict=True))
     exact = [measure for measure in chosen if measure not in estimated]
@@ -207,7 +209,7 @@ def compare(
     else:
         require_calibrate(design if fold is None else {**design, "groups": None}, permutations)
         wide: list[Doubt | None] = []
-        pair_scores, interrupted = collect(_ask_width(engine.run(work, sources, skipped), both, wide), len(exact))
+        pair_scores, interrupted = collect(_check_width(engine.run(work, sources, skipped), both, wide), len(exact))
     scores = {pair.score.measure: pair.score for pair in pair_scores}
     if estimated and not interrupted:
         scores |= large.sample_pair(estimated, both, (first, second), sampling)
@@ -235,7 +237,7 @@ def compare(
     )
 
 
-def _ask_width(
+def _check_width(
     steps: Iterator[PairScore], sides: Sequence[Representation], doubts: list[Doubt | None]
 ) -> Iterator[PairScore]:
     """Pass the scores on, and check whether CKA is mostly chance while its views are in memory."""
@@ -245,7 +247,7 @@ def _ask_width(
         yield step
 
 
-def _add_ceilings(repeated: Both, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
+def _add_ceilings(repeated: SidesWithRepeats, work: Sequence[engine.Group], scores: dict[str, Score]) -> bool:
     """Compare the values with the noise ceiling of repeats; return whether Ctrl-C interrupted it."""
     try:
         for group in track(work, len(work), "repeats"):

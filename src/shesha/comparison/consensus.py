@@ -1,4 +1,4 @@
-"""The shape that several representations share, and the distance of each from it."""
+"""Generalised Procrustes analysis: the shape that representations share, and their distances from it."""
 
 from __future__ import annotations
 

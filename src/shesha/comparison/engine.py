@@ -145,7 +145,7 @@ def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _ComputedView:
     """A view of one representation, or the reason for none, and its computing time."""
 
     view: View | None
@@ -160,7 +160,7 @@ class Stretch:
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
-    looks: Mapping[int, _Look]
+    looks: Mapping[int, _ComputedView]
     """Views by the identity of the side; feature maps differ by pair, matrices do not."""
     skipped: Skipped
 
@@ -200,13 +200,13 @@ def _make_views(group: Group, sources: Sources, tile: Sequence[Pair], skipped: S
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
     sides = {(x, y): aligned(sources[x], sources[y], first.view.folding, anywhere=first.anywhere) for x, y in usable}
     stretch = Stretch(group, tuple(tile), sides, {}, skipped)
-    return replace(stretch, looks=_look(group, stretch.unique))
+    return replace(stretch, looks=_compute_views(group, stretch.unique))
 
 
-def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
+def _compute_views(group: Group, sides: list[Representation]) -> dict[int, _ComputedView]:
     measure = group.measures[0]
 
-    def look(side: Representation) -> _Look:
+    def look(side: Representation) -> _ComputedView:
         start = time.perf_counter()
         try:
             view, reason = measure.look(side), ""
@@ -214,7 +214,7 @@ def _look(group: Group, sides: list[Representation]) -> dict[int, _Look]:
             view, reason = None, str(why)
         except Exception as error:  # One measure's failure must not stop the others.
             view, reason = None, failure(error)
-        return _Look(view, reason, time.perf_counter() - start)
+        return _ComputedView(view, reason, time.perf_counter() - start)
 
     looks = group.side_by_side(look, sides, sides)
     return {id(side): look for side, look in zip(sides, looks, strict=True)}
@@ -224,7 +224,7 @@ def _score_pair(
     measure: Measure,
     pair: Pair,
     sides: Sides,
-    looks: tuple[_Look, _Look],
+    looks: tuple[_ComputedView, _ComputedView],
     seconds: float,
 ) -> Score:
     """Compare two views, or return the reason for no value."""

@@ -1,4 +1,4 @@
-"""Index of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
+"""Manifest of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shesha.comparison.content_fingerprints import (
     fingerprint_as_it_is,
     reordered_fingerprint,
 )
-from shesha.comparison.representation_locations import Held, InFile, Place
+from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import join_names, require_existing
@@ -37,7 +37,7 @@ FILES = "file"
 """Name in the store for indexed files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
 """File types for which keys name columns."""
-_TOLD = 20
+_MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
 
@@ -63,19 +63,19 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexedInput:
     """A representation in the index."""
 
-    place: Place
+    place: RepresentationLocation
     shape: tuple[int, ...]
     fingerprint: str
-    """Names its content."""
+    """Hash of its content."""
     names: Names | None = field(default=None, compare=False)
     """Names of its rows."""
 
-    def take_rows(self, order: Order) -> Known:
+    def take_rows(self, order: Order) -> IndexedInput:
         """The same representation with its rows in another order."""
-        return Known(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
+        return IndexedInput(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
@@ -87,7 +87,7 @@ class Known:
 class Index:
     """Representations by name, and the inputs that were left out."""
 
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, IndexedInput] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     """Reasons why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -104,10 +104,10 @@ class Index:
 
     def tell(self) -> None:
         """Warn of inputs that are left out."""
-        for path, reason in list(self.left_out.items())[:_TOLD]:
+        for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
-        if len(self.left_out) > _TOLD:
-            warn(f"left out: {len(self.left_out) - _TOLD} more files that cannot be read", MeasureWarning)
+        if len(self.left_out) > _MOST_NAMED:
+            warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
             warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
         if self.ignored:
@@ -156,17 +156,19 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
     return index
 
 
-def _index_array(value: Any, name: str, hashed: bool) -> Known:
+def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
     source = Representation.build(value, name)
     # Without a store the name is as good: it is looked at once.
-    return Known(Held(source), source.shape, fingerprint(source) if hashed else name, source.names)
+    return IndexedInput(
+        InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
+    )
 
 
-def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, Known]:
+def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
     return index_file(label, Files([path]), store, index)
 
 
-def index_file(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, Known]:
+def index_file(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path):
@@ -207,7 +209,7 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     }
 
 
-def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, Known]]:
+def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
     """Yield the arrays of a file; use the index in the store if the file has not changed."""
     request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
@@ -241,7 +243,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         columns = path.suffix.lower() in _TABLES and name == path.stem
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
-        yield name, Known(place, tuple(shape), content, names)
+        yield name, IndexedInput(place, tuple(shape), content, names)
 
 
 def _names_in(path: Path, files: Files) -> Any:

@@ -34,7 +34,7 @@ class _Strip:
 
     @property
     def sums(self) -> Sums:
-        """Of all layers."""
+        """Return the sums over all layers."""
         return self.moments.sums()
 
 

@@ -27,7 +27,7 @@ _CONFIDENCE = 0.95
 def correct_projection(
     score: Score, sums: Sums, pair: tuple[int, int], projected: tuple[bool, bool], *, unbiased: bool
 ) -> tuple[Score, float]:
-    """Return the score without the bias of the projection and with its error, and the factor that took the bias."""
+    """Return the score, corrected for the bias of the projection, with its error, and the correction factor."""
     norms = [kernel_sums(sums, place, unbiased).squared_norm for place in pair]
     true = [
         _squared_norm(sums, place, unbiased=unbiased) if was else norm
@@ -83,7 +83,7 @@ def _relative_error(sums: Sums, pair: tuple[int, int], projected: tuple[bool, bo
 
 
 def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
-    """The alignment, but for a constant, without each group of directions."""
+    """The alignment without each group of directions, up to a constant factor."""
     k, squares = len(block), block**2
     estimates = []
     for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):

@@ -20,10 +20,10 @@ from shesha.support.types import Index
 from shesha.views import Rdm, Representation
 
 
-class Place(Protocol):
+class RepresentationLocation(Protocol):
     """A source of a representation."""
 
-    def take_rows(self, order: Index) -> Place:
+    def take_rows(self, order: Index) -> RepresentationLocation:
         """The same representation with its rows in another order."""
         ...
 
@@ -33,14 +33,14 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class InMemoryRepresentation:
     """A representation in memory."""
 
     source: Representation
 
-    def take_rows(self, order: Index) -> Held:
+    def take_rows(self, order: Index) -> InMemoryRepresentation:
         """The same representation with its rows in another order."""
-        return Held(self.source.take_rows(order))
+        return InMemoryRepresentation(self.source.take_rows(order))
 
     def load(self) -> Representation:
         """Return the representation."""
@@ -96,7 +96,7 @@ class InFile:
 
 
 @dataclass(frozen=True)
-class Spooled:
+class SpooledRepresentation:
     """A representation that this run wrote to a file for other processes."""
 
     path: str
@@ -104,7 +104,7 @@ class Spooled:
     precision: float
 
     @classmethod
-    def write(cls, source: Representation, path: Path) -> Spooled:
+    def write(cls, source: Representation, path: Path) -> SpooledRepresentation:
         """Write a representation."""
         array = plain_array(source)
         with replacing(path) as draft, draft.open("wb") as file:
@@ -123,14 +123,16 @@ def array_bytes(shape: tuple[int, ...]) -> int:
     return 8 * n_numbers
 
 
-class Recent:
+class RecentRepresentations:
     """The representations that this process used last, up to a number of bytes."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Place, Representation] = OrderedDict()
+        self._kept: OrderedDict[RepresentationLocation, Representation] = OrderedDict()
         self._lock = Lock()
 
-    def load(self, places: Mapping[str, Place], room: int) -> tuple[dict[str, Representation], dict[str, str]]:
+    def load(
+        self, places: Mapping[str, RepresentationLocation], room: int
+    ) -> tuple[dict[str, Representation], dict[str, str]]:
         """Return the representations of some sources by name, and the reasons why others cannot be read."""
         loaded: dict[str, Representation] = {}
         unreadable: dict[str, str] = {}
@@ -144,8 +146,10 @@ class Recent:
                     unreadable[name] = f"cannot be read: {error or type(error).__name__}"
         return loaded, unreadable
 
-    def _get(self, place: Place, needed: Collection[Place], room: int) -> Representation:
-        if isinstance(place, Held):
+    def _get(
+        self, place: RepresentationLocation, needed: Collection[RepresentationLocation], room: int
+    ) -> Representation:
+        if isinstance(place, InMemoryRepresentation):
             return place.source
         if place not in self._kept:
             self._make_room(needed, room)
@@ -153,7 +157,7 @@ class Recent:
         self._kept.move_to_end(place)
         return self._kept[place]
 
-    def _make_room(self, needed: Collection[Place], room: int) -> None:
+    def _make_room(self, needed: Collection[RepresentationLocation], room: int) -> None:
         sizes = {place: array_bytes(source.shape) for place, source in self._kept.items()}
         # What comes is taken to be as large as the largest that is there.
         total = sum(sizes.values()) + max(sizes.values(), default=0)

@@ -40,15 +40,15 @@ def tuple_distances(source: RowSource, tuples: Index, metric: Metric) -> Matrix:
     copies = 3 if metric == "euclidean" else 1
     fits = 8 * copies * source.n_rows * source.n_features * _SHARE <= memory.memory_budget()
     if fits and not source.is_stored and tuples.size >= source.n_rows:
-        rows, unit = _standard(source, metric)
-        find = _in_panels if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
+        rows, unit = _standardised_rows(source, metric)
+        find = _panel_distances if _DENSE * len(tuples) > n_pairs(source.n_rows) else pair_distances
         for column, (i, j) in enumerate(places):
             out[:, column] = unit * find(rows, tuples[:, i], tuples[:, j], metric)
         return out
     return _read_in_pieces(source, tuples, metric, places, out)
 
 
-def _standard(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
+def _standardised_rows(source: RowSource, metric: Metric) -> tuple[Matrix, float]:
     """Read and standardise all rows, a stretch at a time where the metric allows; return their unit as well."""
     numbers = np.arange(source.n_rows)
     if metric == "euclidean":
@@ -69,7 +69,7 @@ def _standardise_rows(rows: Matrix, numbers: Index, metric: Metric) -> Matrix:
     return standard_rows(rows, metric)
 
 
-def _in_panels(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
+def _panel_distances(rows: Matrix, i: Index, j: Index, metric: Metric) -> Vector:
     """Take the distances of pairs from those of panels of rows to all later ones."""
     first, second = np.minimum(i, j), np.maximum(i, j)
     order = np.argsort(first, kind="stable")

@@ -62,7 +62,7 @@ class Sampling:
         return cls(queries, pairs, error, confidence, seed)
 
     @property
-    def given_options(self) -> list[str]:
+    def option_names(self) -> list[str]:
         """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 

@@ -14,16 +14,16 @@ from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 
 _HALF = 0.5
-"""Share of a score above which a cluster determines it."""
+"""A cluster determines a score if it explains more than this share."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _MOVED = 0.2
-"""Change of CKA above which a cluster is reported."""
+"""A cluster is reported if CKA changes by more than this without it."""
 _RARE = 0.2
-"""Share of the rows up to which clusters are rare."""
+"""Clusters are rare if they hold at most this share of the rows."""
 _FEWEST_OTHERS = 12
 _DIGITS = 1e-6
-"""Share of a sum of squares below which its difference from the sum is not precise."""
+"""If less than this share of a sum of squares remains, the difference is not precise."""
 _ADVICE = (
     "If the cluster is real (a rare cell type, a rare class), keep it, pass it as labels, and report the "
     "score with and without it. If it is technical (doublets, a failed batch), leave it out. Do not "
@@ -32,7 +32,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True)
-class Carried:
+class ClusterShare:
     """The share of a score that a rare cluster explains."""
 
     score: str
@@ -61,7 +61,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
         return None
     grams = [subject.products(side, subject.places) for side in range(2)]
     full_score, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
-    carried = Carried("CKA", full_score, without, min(1.0, abs(full_score - without)))
+    carried = ClusterShare("CKA", full_score, without, min(1.0, abs(full_score - without)))
     return _name_cluster(subject, rare, [carried] if carried.effect >= _MOVED else [])
 
 
@@ -118,7 +118,7 @@ def _centre(gram: Matrix) -> Matrix:
     return gram
 
 
-def _split_similarity(subject: Subject, others: Index) -> Carried | None:
+def _split_similarity(subject: Subject, others: Index) -> ClusterShare | None:
     headline = subject.headline
     if headline.value < _LEAST_SCORE:
         return None
@@ -127,23 +127,23 @@ def _split_similarity(subject: Subject, others: Index) -> Carried | None:
     except NotEstimable:
         without = 0.0
     effect = headline.value - max(0.0, without)
-    return Carried(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
+    return ClusterShare(headline.name, headline.value, without, effect) if effect >= _HALF * headline.value else None
 
 
-def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Carried | None:
+def _covariance_similarity(sample: Matrix, rare: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ClusterShare | None:
     """Similarity of the covariance of all rows and that of the others."""
     every, others = sample - sample.mean(axis=0), sample[~rare] - sample[~rare].mean(axis=0)
     lengths = [float(np.linalg.norm(matrix @ matrix.T)) for matrix in (every, others)]
     similarity = float(np.linalg.norm(every @ others.T)) ** 2 / max(lengths[0] * lengths[1], 1e-300)
     return (
-        Carried("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
+        ClusterShare("similarity to the covariance of the others", similarity, 1.0, 1 - similarity)
         if similarity <= _HALF
         else None
     )
 
 
 def _name_cluster(
-    subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], results: list[Carried]
+    subject: Subject, rare: np.ndarray[tuple[int], np.dtype[np.bool_]], results: list[ClusterShare]
 ) -> Doubt | None:
     if not results:
         return None

@@ -6,7 +6,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.partial_scores import Explained
+from shesha.doubting.partial_scores import CovariateShare
 from shesha.doubting.row_doubts import classes_follow_order
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL
@@ -22,7 +22,9 @@ def covariate(subject: Subject) -> Doubt | None:
     """A covariate explains which rows are close to each other."""
     headline = subject.headline
     least = max(_LEAST, _EXPLAINED * abs(headline.value))
-    explanations = [Explained(headline, quantity[subject.places], name) for name, quantity in subject.known.items()]
+    explanations = [
+        CovariateShare(headline, quantity[subject.places], name) for name, quantity in subject.known.items()
+    ]
     explanations = sorted(
         (explanation for explanation in explanations if explanation.effect >= least),
         key=lambda explanation: -explanation.effect,
@@ -54,11 +56,11 @@ def label_confounding(subject: Subject) -> Doubt | None:
         named = f"{name}=" if name in subject.design else name
         text = f"classes are confounded with {named} (association {strength:.2f}), so no score separates the two"
         advice = (
-            "The null allows for it but the score does not: read p. If each class has its own value, no analysis can "
-            "separate the two"
+            "The null distribution accounts for it, the score does not, so rely on the p-value. If each class has its "
+            "own value, no analysis can separate the effects"
             if name in subject.design
             else f"Compare classes within {name}: pass it as blocks= or covariates=. If each class has its own {name}, "
-            "pass it as groups=; no analysis can then separate the two"
+            "pass it as groups=; no analysis can then separate the effects"
         )
         return Doubt("confounded labels", strength, p_value, text, advice)
     here = subject.classes_here
@@ -70,7 +72,7 @@ def label_confounding(subject: Subject) -> Doubt | None:
         "pass order=False"
     )
     # All that the classes explain could be the order's.
-    effect = Explained(subject.headline, here, "classes").effect
+    effect = CovariateShare(subject.headline, here, "classes").effect
     return Doubt("confounded labels", effect, p_value, text, advice)
 
 

@@ -21,16 +21,16 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 
 _LENGTH = 64
-"""Rows of each of the four stretches of the target score."""
+"""Number of rows in each of the four stretches of the target score."""
 _BLOCK = 1 << 18
-"""Numbers that are read at a time."""
+"""Number of values read at a time."""
 _CACHED = 1 << 15
-"""Numbers that are worked on at a time, which stay in the cache."""
+"""Number of values processed at a time, small enough for the cache."""
 _LONGEST = 3
-"""Number of rows that may dominate alone."""
+"""Maximum number of rows that can dominate alone."""
 _FAR, _MOST_FAR = 3.0, 10
-"""Times the median distance from the middle from which on a row is far, and how many of these are looked at: rows that
-are far together hide one another as long as any of them is left."""
+"""Rows are far if their distance from the middle exceeds this multiple of the median distance. At most so many are
+checked, because rows that are far together mask one another."""
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def doubts(
     check.choice(metric, METRICS, "metric")
     check.boolean(order, "order")
     check.count(seed, "seed", minimum=0)
-    X, lengths = _alone(X)
+    X, lengths = _single_array(X)
     rows = rows_or_distances(X, "X", min_rows=1)
     if not isinstance(rows, Rows):
         raise TypeError("X must be features, which can be divided into halves, got distances between rows")
@@ -109,7 +109,7 @@ def doubts(
     return find_doubts(source, metric, classes=classes, known=about, order=order, seed=seed, numbers=kept)
 
 
-def _alone(X: Any) -> tuple[Any, dict[str, Vector]]:
+def _single_array(X: Any) -> tuple[Any, dict[str, Vector]]:
     """Return the only array of a mapping or file, and the lengths of its texts."""
     if isinstance(X, str | os.PathLike):
         from shesha.io import read
@@ -153,7 +153,7 @@ def find_doubts(
         return Doubts((), n_looked_at=len(source), reason=_too_small(source.shape))
     computed = _computed_inputs(dependence, checked)
     subject = Subject((source,), metric, classes, known or {}, design or {}, order, seed, computed, numbers)
-    return _ask(subject, "feature_split", only_cheap=False)
+    return _raise_doubts(subject, "feature_split", only_cheap=False)
 
 
 def find_pair_doubts(
@@ -177,7 +177,7 @@ def find_pair_doubts(
     computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
     subject = Subject(tuple(used), "cosine", ordered=order, given=computed, numbers=kept)
-    return _ask(subject, "RSA", only_cheap=only_cheap)
+    return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
 
 
 def diagnostic_rows(side: Representation) -> DiagnosticRows:
@@ -193,7 +193,7 @@ def _computed_inputs(dependence: Dependence | None, checked: Sequence[Diagnostic
     return {name: value for name, value in computed.items() if value is not None}
 
 
-def _ask(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
+def _raise_doubts(subject: Subject, headline: str, *, only_cheap: bool) -> Doubts:
     doubts, reason = raise_doubts(subject, only_cheap=only_cheap)
     if subject.n_distinct < _FEWEST:
         reason = f"only {subject.n_distinct} of the {len(subject.places):,} checked rows differ"

@@ -11,21 +11,21 @@ from shesha.results import Doubt
 from shesha.support.types import Index, Matrix, Vector
 
 _MOST = 0.5
-"""Share of the distances above which a few coordinates are reported."""
+"""A few coordinates are reported if they determine more than this share of the distances."""
 _WIDE, _NEARLY_ALL = 16, 0.8
-"""Number of features above which half of the distances is a large share, and the large share for fewer features."""
+"""With at least this many features, half of the distances is a large share; with fewer, this share is."""
 _FEW = 0.02
 """Share of the features that counts as few."""
 _ROGUE, _APART = 5, 2.0
-"""Number of features that count as few among ten times as many, if each has this multiple of the next share."""
+"""Up to so many features also count as few among ten times as many, if each has this multiple of the next share."""
 _MOVED = 0.1
-"""Change of a score below which a few features or duplicates do not matter."""
+"""A few features or duplicates do not matter if the score changes by less than this."""
 _NEARLY_PARALLEL, _CHANGED = 0.8, 0.3
-"""Mean cosine above which cosines carry little information, and the change of a score for smaller ones."""
+"""Mean cosine above which an offset is reported; below it, the score must change by the second number."""
 _COPY, _COPIES = 0.95, 0.1
-"""Correlation of duplicates with noise, and the share of the columns that must have a duplicate."""
+"""Minimum correlation of noisy duplicates, and minimum share of columns that have a duplicate."""
 _ERRORS = 2.0
-"""Standard errors by which a sample correlation of duplicates may be lower."""
+"""A sample correlation of duplicates may be lower by this many standard errors."""
 _ISOLATED, _MOSTLY = 2.5, 0.75
 """How many times less of a group of duplicates than of its next neighbour is unexplained, and for which share of the
 duplicates; low rank and chains of neighbours give pairs of every strength."""
@@ -61,7 +61,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; "
         f"with standardised features, the {_score(subject)} becomes {changed:.2f}"
     )
-    advice = "Check these features. Standardise the columns or leave these out, and report it"
+    advice = "Check these features. Standardise the columns or leave these features out, and report which you did"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
@@ -111,7 +111,10 @@ def offset(subject: Subject) -> Doubt | None:
         f"the mean cosine between rows is {cosine:.2f}, a common offset; without it, the {_score(subject)} "
         f"becomes {centred:.2f}"
     )
-    advice = "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes); report both"
+    advice = (
+        "Centre the columns before computing cosines, or use a measure that centres (CKA, Procrustes). Report the "
+        "score with and without centring"
+    )
     return Doubt("offset", min(1.0, change), None, text, advice)
 
 
@@ -132,7 +135,7 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     full_score = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
         f"{100 * share:.0f} % of the features duplicate another one (correlation above "
-        f"{_lowest(len(subject.sample)):.2f}), and "
+        f"{_copy_threshold(len(subject.sample)):.2f}), and "
         "duplicates agree across any split of the features; without duplicates, the score changes from "
         f"{full_score:.2f} to {score_without:.2f}"
     )
@@ -165,12 +168,12 @@ def _copies(sample: Matrix, rng: np.random.Generator) -> tuple[Index, Index] | N
     columns = columns[~is_constant(sample[:, columns])]
     unit = centred_units(sample[:, columns])
     squared = np.square(unit.T @ unit)
-    close = coo_array(squared >= _lowest(len(sample)) ** 2)
+    close = coo_array(squared >= _copy_threshold(len(sample)) ** 2)
     group = np.asarray(connected_components(close, directed=False)[1], dtype=np.intp)
     return (columns, group) if _are_isolated(1 - squared, group) else None
 
 
-def _lowest(n_rows: int) -> float:
+def _copy_threshold(n_rows: int) -> float:
     """Smallest sample correlation of duplicates, whose correlation in many rows is larger."""
     return float(np.tanh(np.arctanh(_COPY) - _ERRORS / np.sqrt(n_rows - 3)))
 

@@ -9,17 +9,17 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.row_doubts import far_rows_first
+from shesha.doubting.row_doubts import far_rows_first, remedy_for_few_rows
 from shesha.results import Doubt
 
 _MOVED = 0.2
-"""Change of CKA above which a row is reported."""
+"""Rows are reported if CKA changes by more than this without them."""
 _MOSTLY, _LEAST_CHANCE = 0.5, 0.1
-"""Share of CKA that is due to chance, and the chance level, above which the value misleads."""
+"""CKA misleads if its chance level exceeds the second number, and the first as a share of its value."""
 _SAME = 1e-12
 """Largest 1 - CKA of two copies: rounding to single precision changes CKA by about 1e-14."""
 _SATURATED = 0.02
-"""Distance of the null mean from the best value, as a share of the range, below which a measure saturates."""
+"""A measure saturates if its null mean is closer to the best value than this share of the range."""
 
 
 @doubt("copies", of="pair", cheap=True)
@@ -66,7 +66,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     text = f"without {names}, {measure} is {without:.2f}; with {it}, {whole:.2f}"
     # Leaving out each row's product with itself takes away one far row; several have products with one another.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
-    advice = f"Check {it}. Leave {it} out, or use ranks (RSA, neighbours){unbiased}"
+    advice = remedy_for_few_rows(len(rows), f"RSA, neighbours{unbiased}")
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 

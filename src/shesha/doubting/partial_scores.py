@@ -19,7 +19,7 @@ _FEW_LEVELS = 8
 
 
 @dataclass(frozen=True)
-class Explained:
+class CovariateShare:
     """The share of a score that a covariate of the rows explains."""
 
     headline: Headline
@@ -43,14 +43,16 @@ class Explained:
     @property
     def effect(self) -> float:
         """The part of the score that is explained; a score that changes its sign is explained completely."""
-        return min(1.0, max(0.0, max(0.0, self._towards(self.whole)) - max(0.0, self._towards(self.partial_score))))
+        return min(
+            1.0, max(0.0, max(0.0, self._positive_sign(self.whole)) - max(0.0, self._positive_sign(self.partial_score)))
+        )
 
     def p_value(self, rng: np.random.Generator) -> float:
         """p-value of the loss, compared with that of the shuffled quantity."""
         orders = [rng.permutation(len(self.quantity)) for _ in range(_N_SHUFFLED)]
-        scores = np.array([self._towards(self._residual_score(self.quantity[order])) for order in orders])
+        scores = np.array([self._positive_sign(self._residual_score(self.quantity[order])) for order in orders])
         spread = max(float(scores.std(ddof=1)) * sqrt(1 + 1 / _N_SHUFFLED), 1e-6)
-        return 0.5 * erfc(float(scores.mean() - self._towards(self.partial_score)) / spread / sqrt(2))
+        return 0.5 * erfc(float(scores.mean() - self._positive_sign(self.partial_score)) / spread / sqrt(2))
 
     def _residual_score(self, quantity: Vector | Labels) -> float:
         explaining = functions(quantity)
@@ -58,7 +60,7 @@ class Explained:
             explaining = np.concatenate([functions(self.clusters), explaining])
         return self.headline.partial_score(explaining)
 
-    def _towards(self, score: float) -> float:
+    def _positive_sign(self, score: float) -> float:
         """The score, with the sign that makes the target score positive."""
         return float(np.sign(self.headline.value)) * score
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.partial_scores import Explained
+from shesha.doubting.partial_scores import CovariateShare
 from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.ranks import midranks
 from shesha.nulls.dependence import p_of_first, pairs_of_places
@@ -18,15 +18,15 @@ from shesha.support.types import Index, Labels, Matrix, Vector
 
 _N_ORDERS = 60
 _CLASS_LEVEL = 1e-4
-"""Association above which classes are reported to follow the order of the rows."""
+"""Classes follow the order of the rows if the p-value against random orders is at most this."""
 _HALF = 0.5
-"""Share of a score above which a fault determines it."""
+"""A fault determines a score if it explains more than this share."""
 _HOLDING = 0.75
-"""Share of the squared inner products of rows above which a few rows dominate linear measures."""
+"""Rows dominate linear measures if they account for more than this share of the squared inner products."""
 _LEAST_SCORE = 0.1
 """Scores below this raise no doubt, because there is nothing to explain."""
 _SHARED = 0.3
-"""Rank correlation of the scales of two representations above which they could make these similar."""
+"""Scales of rows can make two representations similar if their rank correlation exceeds this."""
 _DIRECTIONS = 3
 """Number of main directions that are removed before lengths of rows are compared."""
 _WIDE, _FEW_ROWS = 12, 40
@@ -60,7 +60,7 @@ def order(subject: Subject) -> Doubt | None:
             return None
     score = _neighbour_swapped_score(subject)
     text = (
-        "neighbouring rows are closer than random rows; with each row replaced by its neighbour, "
+        "neighbouring rows are closer than random rows; with each row replaced by the next one, "
         f"{subject.headline.name} is still {score:.2f} instead of {subject.headline.value:.2f}"
     )
     advice = describe_period(dependence.period) if dependence.period else _ORDER_ADVICE
@@ -158,9 +158,22 @@ def few_rows(subject: Subject) -> Doubt | None:
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
-            advice = f"Check them. Leave them out, or use ranks (RSA, metric='cosine', neighbours){unbiased}"
+            advice = remedy_for_few_rows(few, f"RSA, neighbours, metric='cosine'{unbiased}")
             return Doubt("few rows", share, None, text, advice, named)
     return None
+
+
+def remedy_for_few_rows(n_rows: int, measures: str) -> str:
+    """Return the advice for rows that dominate linear measures."""
+    if n_rows == 1:
+        return (
+            "Check this row. If it is faulty, leave it out; otherwise use a measure that it cannot dominate: "
+            f"{measures}"
+        )
+    return (
+        "Check these rows. If they are faulty, leave them out; otherwise use a measure that they cannot dominate: "
+        f"{measures}"
+    )
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
@@ -170,12 +183,12 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     """
     far: list[int] = []
     for side, longest in enumerate(subject.longest):
-        far += [row for row in _alone(subject, side, longest).tolist() if row not in far]
+        far += [row for row in _unclustered_rows(subject, side, longest).tolist() if row not in far]
     first = np.array(far, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
 
 
-def _alone(subject: Subject, side: int, far: Index) -> Index:
+def _unclustered_rows(subject: Subject, side: int, far: Index) -> Index:
     """The distant rows that are not in a separate cluster."""
     if not len(far):
         return far
@@ -197,14 +210,14 @@ def row_scale(subject: Subject) -> Doubt | None:
     # What two representations do not share cannot make them alike.
     everywhere = [what for what in scales[0] if all(what in scale for scale in scales)]
     shared = [what for what in everywhere if abs(_rank_correlation([scale[what] for scale in scales])) >= _SHARED]
-    sides = [(scale, _several(subject.clusters(side))) for side, scale in enumerate(scales)]
-    explanations = [Explained(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
+    sides = [(scale, _clusters_if_several(subject.clusters(side))) for side, scale in enumerate(scales)]
+    explanations = [CovariateShare(headline, side[what], what, clusters) for side, clusters in sides for what in shared]
     strongest = max(explanations, key=lambda explanation: explanation.effect, default=None)
     if strongest is None or strongest.effect < _HALF * headline.value:
         return None
     rest = [_lengths_elsewhere(sample) for sample in subject.samples]
     elsewhere = max(
-        Explained(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
+        CovariateShare(headline, side, "", clusters).effect for side, (_, clusters) in zip(rest, sides, strict=True)
     )
     p_value = strongest.p_value(subject.generator)
     if elsewhere < _HALF * strongest.effect or p_value > LEVEL:
@@ -234,7 +247,7 @@ def _lengths_elsewhere(sample: Matrix) -> Vector:
     return np.asarray(np.sqrt(np.maximum(squared - projections, 0.0)))
 
 
-def _several(labels: Index) -> Index | None:
+def _clusters_if_several(labels: Index) -> Index | None:
     """Labels of clusters, if there are several; the distance of a cluster is not a scale."""
     return labels if labels.any() else None
 

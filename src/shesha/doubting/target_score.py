@@ -37,10 +37,12 @@ class Headline:
         view = SplitHalves.build(Representation.build(rows), metric=metric, rotated=rotated)
         draw = view.sampler(seed)
         # Found at each visit, since the ranks live in memory that the next one needs.
-        ranked = view.visit([draw() for _ in range(_N_DRAWS)], lambda _, partition: _whole(partition, len(rows)))
+        ranked = view.visit(
+            [draw() for _ in range(_N_DRAWS)], lambda _, partition: _all_pair_ranks(partition, len(rows))
+        )
         known = [pair for pair in ranked if pair is not None]
         if not known:
-            raise NotEstimable("all distances are equal within a half of the features")
+            raise NotEstimable("within one half of the features, all distances are equal (in every split)")
         name = "basis_averaged_split" if rotated else "feature_split"
         first, second = (np.stack(side) for side in zip(*known, strict=True))
         return cls(name, len(rows), first, second)
@@ -80,7 +82,7 @@ class Headline:
         return float(cosines.mean())
 
 
-def _whole(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
+def _all_pair_ranks(partition: Partition, n: int) -> tuple[Vector, Vector] | None:
     """Ranks of all pairs of rows; pairs that are undefined in a half count as 0."""
     ranked = partition.unit_ranks()
     if ranked is None:

@@ -1,4 +1,4 @@
-"""A recorded stream whose mix of groups changes as expected: test for other changes."""
+"""Test a recorded stream for changes other than an expected change of the mix of groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import log10
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.input_stream import Typical
+from shesha.drift.input_stream import ReferenceDistribution
 from shesha.drift.martingales import composite_jumper, first_alarm
 from shesha.drift.stream_ranks import group_ranks, weighted_ranks
 from shesha.drift.stream_update import FEWEST
@@ -89,7 +89,7 @@ def conformal_stream(
     order = rng.permutation(len(held))
     fitted, kept = order[: len(held) // 2], np.sort(order[len(held) // 2 :])
     ranked = np.r_[kept, np.arange(len(held), len(held) + len(rows))]
-    typical = Typical.build(held[fitted])
+    typical = ReferenceDistribution.build(held[fitted])
     scores = np.concatenate([typical.scores(held[kept]), typical.scores(rows)])
     n_total = len(held) + len(rows)
     if weights is None:

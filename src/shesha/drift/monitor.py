@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from shesha.drift import monitor_files, rank_p_values
 from shesha.drift.alarm_threshold import AlarmRule
-from shesha.drift.canary_check import Found, Setting, differences, run_check
+from shesha.drift.canary_check import CheckResult, Setting, differences, run_check
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import Choice, choose_measures
 from shesha.drift.history import History, InMemory, Kind
 from shesha.drift.input_stream import Stream
 from shesha.drift.monitor_settings import check_level, importable_name, plain_about
-from shesha.drift.noise_floor import Unchanged, many
+from shesha.drift.noise_floor import NoiseFloor, many
 from shesha.drift.sequential_evidence import Evidence
 from shesha.drift.stream_update import Updates
 from shesha.drift.verdict_advice import advice, decide_state
@@ -107,7 +107,7 @@ class DriftMonitor:
         held = Reference.build(reference, labels, chosen)
         unchanged = None
         if nulls is not None:
-            unchanged = Unchanged.build(many(nulls), held.representation, chosen, held.codes, len(held.classes))
+            unchanged = NoiseFloor.build(many(nulls), held.representation, chosen, held.codes, len(held.classes))
         level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
@@ -259,7 +259,7 @@ class DriftMonitor:
         monitor = cls.__new__(cls)
         monitor.run_length, monitor.about = plain["run_length"], plain["about"]
         monitor._setting = Setting(
-            held, measures, Unchanged(*kept) if kept else None, *(plain[name] for name in _PLAIN)
+            held, measures, NoiseFloor(*kept) if kept else None, *(plain[name] for name in _PLAIN)
         )
         monitor._history = history
         return monitor
@@ -283,7 +283,7 @@ class DriftMonitor:
             return problem
         return ""
 
-    def _verdict(self, outcome: Found, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
+    def _verdict(self, outcome: CheckResult, evidence: Evidence, about: dict[str, str]) -> DriftVerdict:
         setting, primary = self._setting, outcome.scores[0]
         in_a_row = None
         if setting.unchanged is not None:

@@ -118,7 +118,7 @@ class _Collector:
             description = "Evidence of all checks against no change (Shiryaev-Roberts)."
             yield self._gauge("shesha_evidence", description, name, event["sequence"]["shiryaev_roberts"])
             limit = event["sequence"].get("threshold") or event["sequence"]["run_length"]
-            yield self._gauge("shesha_evidence_alarm", "Evidence at the alarm.", name, limit)
+            yield self._gauge("shesha_evidence_alarm", "Evidence at which the alarm is raised.", name, limit)
             yield self._gauge("shesha_checks", "Checks so far.", name, event["sequence"]["number"])
 
     def _update(self, name: str, update: dict[str, Any]) -> Iterator[Any]:
@@ -126,7 +126,9 @@ class _Collector:
         yield self._gauge("shesha_stream_rows", "New rows so far.", name, update["n_seen"])
         text = "Evidence of change in the stream, as a power of ten."
         yield self._gauge("shesha_stream_log10_evidence", text, name, update["log10_martingale"])
-        yield self._gauge("shesha_stream_log10_alarm", "Evidence at the alarm.", name, update["log10_threshold"])
+        yield self._gauge(
+            "shesha_stream_log10_alarm", "Evidence at which the alarm is raised.", name, update["log10_threshold"]
+        )
 
     def _states(self, gauge: str, text: str, name: str, state: str) -> Any:
         family = self._family(gauge, text, labels=["monitor", "state"])

@@ -17,7 +17,7 @@ from shesha.views import Representation, align_rows
 
 
 @dataclass(frozen=True)
-class Unchanged:
+class NoiseFloor:
     """Drifts of K re-encodings, and the largest movement of rows and classes."""
 
     drifts: Matrix
@@ -39,7 +39,7 @@ class Unchanged:
         measures: Sequence[Measure],
         codes: Labels | None,
         n_classes: int,
-    ) -> Unchanged:
+    ) -> NoiseFloor:
         """Score re-encodings one by one, without keeping them."""
         rows_of_scores: list[Vector] = []
         rows, classes = np.zeros(reference.n_rows), np.zeros(n_classes)

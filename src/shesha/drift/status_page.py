@@ -91,7 +91,7 @@ def page(folder: Path, now: datetime | None = None) -> str:
         [_state_now(checks[-1], present)] if checks else ["<p>No check yet: run <code>shesha monitor check</code>.</p>"]
     )
     if checks:
-        parts += [_charts(checks, present), _who_moved(checks[-1]), _last_checks(checks[::-1], present)]
+        parts += [_charts(checks, present), _largest_movements(checks[-1]), _last_checks(checks[::-1], present)]
     if updates:
         parts.append(_last_updates(updates[::-1], present))
     return _PAGE.format(
@@ -105,7 +105,7 @@ def page(folder: Path, now: datetime | None = None) -> str:
 
 
 def readable_name(folder: Path) -> str:
-    """Return the folder's name with what is not UTF-8 replaced: neither gauges nor pages can hold such bytes."""
+    """Return the folder's name with bytes replaced that are not UTF-8, which gauges and pages cannot hold."""
     return os.fsencode(Path(os.path.realpath(folder)).name).decode("utf-8", "replace")
 
 
@@ -194,7 +194,7 @@ def _short(value: float) -> str:
     return f"{value:.2g}" if isfinite(value) else "no value"
 
 
-def _who_moved(last: dict[str, Any]) -> str:
+def _largest_movements(last: dict[str, Any]) -> str:
     parts = []
     for title, movements in (("Rows that moved most", last.get("rows")), ("Classes", last.get("classes"))):
         moved = (movements or ())[:_MOVED]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shesha.drift.canary_reference import Reference
-from shesha.drift.input_stream import Stream, Typical
+from shesha.drift.input_stream import ReferenceDistribution, Stream
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.results import StreamVerdict
@@ -43,7 +43,7 @@ class Updates:
         self._reference, self._alpha, self._seed = reference, alpha, seed
         order = np.random.default_rng([_FIT, seed]).permutation(reference.n_rows)
         half = reference.n_rows // 2
-        self._typical = Typical.build(reference.rows[order[:half]])
+        self._typical = ReferenceDistribution.build(reference.rows[order[:half]])
         self._kept = order[half:]
 
     def begin(self) -> Stream:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LOST = 0.05
-"""Share of resamples without a value above which a warning is raised."""
+"""A warning is raised if more than this share of the resamples has no value."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Correlation(Result):
     """p-value for unrelated scores; it does not account for effects of group size."""
     confidence: float
     n: int
-    """Perturbations."""
+    """Number of perturbations."""
     n_bootstrap: int
     n_lost: int
-    """Resamples without a value; the interval leaves them out."""
+    """Number of resamples without a value, which the interval leaves out."""
     reason: str = ""
     """The reason for a missing value."""
 

@@ -1,4 +1,4 @@
-"""The paper's two ablations: of the number of components, and of seeds (12.14)."""
+"""Two ablations of the paper: the number of components, and the seed (12.14)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = (3, 7, 9, 11, 12, 18, 103, 108, 320, 411, 724, 1754, 1991, 2222, 7258)
-"""The paper's."""
+"""Seeds of the ablation in the paper."""
 
 
 def component_ablation(
@@ -33,7 +33,7 @@ def component_ablation(
     seed: int = 0,
     **options: Any,
 ) -> Ablation:
-    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of them.
+    """Correlate magnitude and coherence in the first components of an embedding, for several numbers of components.
 
     Parameters
     ----------

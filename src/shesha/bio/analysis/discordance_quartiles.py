@@ -1,4 +1,4 @@
-"""Discordance: perturbations that moved far but not coherently, and its quartiles."""
+"""Discordance of each perturbation, high if it moved far but not coherently, and its quartiles."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def discordances(
 ) -> pd.Series:
     """Discordance (12.16): magnitude minus coherence, each z-scored within its data set.
 
-    Positive: moved far, but not alike. Few cells make a group more coherent at any magnitude, so that large groups
-    come out as discordant: ``y="unbiased"``, or ``given=["n"]``, which first takes what the logarithm of n explains
-    linearly out of both scores.
+    Positive values: the cells moved far, but in different directions. `shesha.bio.discordance` computes another
+    discordance, the shortfall from a fit. Few cells make a group more coherent at any magnitude, so large groups seem
+    discordant. To avoid this, use ``y="unbiased"``, or ``given=["n"]``, which first regresses both scores on log(n).
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ class Combined(Result):
     kinds: tuple[dict[str, float], ...]
     """Single, then combined: n, mean and sd of both scores, rho, low, high, p_value."""
     u: float
-    """Mann-Whitney U of the score: pairs in which the single one is larger."""
+    """Mann-Whitney U: number of pairs in which the score of the single perturbation is larger."""
     p_value: float
-    """Two-sided."""
+    """Two-sided p-value of U."""
     given: tuple[str, ...]
     """Covariates that the comparison controls for, by ranks."""
 
