@@ -9,7 +9,7 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.cluster_doubts import cka_without_each, linear_cka
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.row_doubts import far_rows_first, remedy_for_few_rows
+from shesha.doubting.row_doubts import FEW_ROWS_ADVICE, far_rows_first
 from shesha.results import Doubt
 
 _MOVED = 0.2
@@ -66,7 +66,7 @@ def few_rows_doubt(measure: str, rows: tuple[int, ...], whole: float, without: f
     text = f"without {names}, {measure} is {without:.2f}; with {it}, {whole:.2f}"
     # Leaving out each row's product with itself takes away one far row; several have products with one another.
     unbiased = " or unbiased CKA" if len(rows) == 1 else ""
-    advice = remedy_for_few_rows(len(rows), f"RSA, neighbours{unbiased}")
+    advice = f"{FEW_ROWS_ADVICE} RSA, neighbours{unbiased}"
     return Doubt("few rows", min(1.0, effect), None, text, advice, rows)
 
 

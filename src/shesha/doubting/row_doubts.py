@@ -33,6 +33,7 @@ _WIDE, _FEW_ROWS = 12, 40
 """Fewest features and rows for which scale and position of a row can be separated."""
 _PERIODS = 4
 """Number of periods that are tried for a whole number of rows."""
+FEW_ROWS_ADVICE = "Check for faulty rows, and leave them out; otherwise use a measure that a few rows cannot dominate:"
 _ORDER_ADVICE = (
     "For a time series, pass shift=True, with sessions as blocks=; for batches, blocks=; for trials of a "
     "subject, groups=. If rows were only sorted, shuffle them in the same way everywhere. No permutation "
@@ -158,22 +159,9 @@ def few_rows(subject: Subject) -> Doubt | None:
             text = f"{names} {100 * share:.0f} % of what linear measures (CKA, RV, regression) compare"
             # Unbiased CKA leaves out products of a row with itself: that of one far row, not those of several.
             unbiased = " or unbiased CKA" if few == 1 else ""
-            advice = remedy_for_few_rows(few, f"RSA, neighbours, metric='cosine'{unbiased}")
+            advice = f"{FEW_ROWS_ADVICE} RSA, neighbours, metric='cosine'{unbiased}"
             return Doubt("few rows", share, None, text, advice, named)
     return None
-
-
-def remedy_for_few_rows(n_rows: int, measures: str) -> str:
-    """Return the advice for rows that dominate linear measures."""
-    if n_rows == 1:
-        return (
-            "Check this row. If it is faulty, leave it out; otherwise use a measure that it cannot dominate: "
-            f"{measures}"
-        )
-    return (
-        "Check these rows. If they are faulty, leave them out; otherwise use a measure that they cannot dominate: "
-        f"{measures}"
-    )
 
 
 def far_rows_first(subject: Subject) -> tuple[Index, int]:
