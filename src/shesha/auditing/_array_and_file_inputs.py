@@ -28,17 +28,17 @@ def stored_subjects(representations: Any, layer_axis: LayerAxis, store: ResultSt
 
 def map_large_files(representations: Any, stack: ExitStack) -> Any:
     """Replace paths of files that do not fit the memory and cannot be mapped by temporary copies, with a warning."""
-    listed = (
+    is_path_list = (
         isinstance(representations, list | tuple) and bool(representations) and all(map(kinds.is_path, representations))
     )
-    if not listed and not kinds.is_path(representations):
+    if not is_path_list and not kinds.is_path(representations):
         return representations
-    paths = representations if listed else [representations]
+    paths = representations if is_path_list else [representations]
     copies = copy_large_files(
         stack.enter_context, [Path(path) for path in paths], lambda text: warn(text, MeasureWarning)
     )
     used = [new if new != Path(old) else old for new, old in zip(copies, paths, strict=True)]
-    return used if listed else used[0]
+    return used if is_path_list else used[0]
 
 
 def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
@@ -47,8 +47,8 @@ def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
         return representations
     if kinds.is_path(representations):
         return Files([representations], layer_axis=layer_axis, as_it_is=True)
-    listed = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
-    if listed and all(map(kinds.is_path, representations)):
+    is_list = isinstance(representations, Sequence) and not isinstance(representations, str) and len(representations)
+    if is_list and all(map(kinds.is_path, representations)):
         return Files(list(representations), layer_axis=layer_axis, as_it_is=True)
     return None
 
@@ -65,16 +65,16 @@ def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
 
 def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: ResultStore) -> dict[str, Subject]:
     """Describe arrays, and arrays of files, by name."""
-    several = representations if isinstance(representations, Mapping) else {"X": representations}
-    if not several:
+    named = representations if isinstance(representations, Mapping) else {"X": representations}
+    if not named:
         raise ValueError("representations must contain at least one matrix, got none")
-    index, subjects, twice = Contents(), dict[str, Subject](), list[str]()
-    for label, value in split_layers(several, layer_axis).items():
+    index, subjects, repeated = Contents(), dict[str, Subject](), list[str]()
+    for label, value in split_layers(named, layer_axis).items():
         new = _array_subjects(str(label), value, layer_axis, store, index)
-        twice += [repr(name) for name in new if name in subjects]
+        repeated += [repr(name) for name in new if name in subjects]
         subjects |= new
-    if twice:
-        raise ValueError(f"representations must have distinct names, got {', '.join(twice)} more than once")
+    if repeated:
+        raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
     index.tell()
     if not subjects:
         raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")

@@ -149,12 +149,12 @@ def audit(
     from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
     from shesha.auditing._resumable_runs import audit_with_store
 
-    with ExitStack() as copies, runs.open_for_writing(store) as kept:
+    with ExitStack() as copies, runs.open_for_writing(store) as opened_store:
         # Workers elsewhere would not see the copies.
         local = map_large_files(representations, copies) if scheduler is None else representations
-        subjects = stored_subjects(local, layer_axis, kept)
-        compute = partial(audit_with_store, store=kept, workers=workers, scheduler=scheduler)
-        return _audit_subjects(subjects, y, settings, compute, StoredValues(kept))
+        subjects = stored_subjects(local, layer_axis, opened_store)
+        compute = partial(audit_with_store, store=opened_store, workers=workers, scheduler=scheduler)
+        return _audit_subjects(subjects, y, settings, compute, StoredValues(opened_store))
 
 
 def _audit_subjects(
@@ -230,10 +230,10 @@ def _check_names(representations: Data | Mapping[str, Data], layer_axis: LayerAx
         raise ValueError("representations must contain at least one matrix, got none")
     representations = split_layers(representations, layer_axis)
     names = [str(name) for name in representations]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
         raise ValueError(
-            f"representations must have distinct names, got {check.join_items(map(repr, twice))} more than once"
+            f"representations must have distinct names, got {check.join_items(map(repr, repeated))} more than once"
         )
     arrays = zip(names, representations.values(), strict=True)
     return {name: rows_or_distances(X, name, min_rows=0, min_columns=0) for name, X in arrays}
@@ -277,5 +277,5 @@ def _holds_paths(representations: Any) -> bool:
         return True
     if isinstance(representations, Mapping):
         return any(map(kinds.is_path, representations.values()))
-    listed = isinstance(representations, list | tuple) and bool(representations)
-    return listed and all(map(kinds.is_path, representations))
+    is_list = isinstance(representations, list | tuple) and bool(representations)
+    return is_list and all(map(kinds.is_path, representations))

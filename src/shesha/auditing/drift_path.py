@@ -32,15 +32,15 @@ def measure_drift(
     subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
 ) -> tuple[DriftPath | None, str]:
     """Return the drift from the first and step by step, or the reason for none; at most three files are in memory."""
-    kept, reason = _shared_rows(findings)
-    if kept is None:
+    rows, reason = _shared_rows(findings)
+    if rows is None:
         return None, reason
-    steps = _Steps(kept, metric, stored)
-    several = list(subjects.values())
-    start = several[0]
+    steps = _Steps(rows, metric, stored)
+    ordered = list(subjects.values())
+    start = ordered[0]
     first, previous = [0.0], [0.0]
     try:
-        for before, after in pairwise(several):
+        for before, after in pairwise(ordered):
             steps.forget_all_but(start, before)
             previous.append(steps.drift(before, after))
             first.append(previous[-1] if before is start else steps.drift(start, after))
@@ -105,13 +105,13 @@ def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None,
             f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
         )
     bad = sorted({row for finding in findings for row in finding.left_out})
-    kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
-    if len(kept) < _MIN_ROWS:
+    rows = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
+    if len(rows) < _MIN_ROWS:
         return (
             None,
-            f"only {count(len(kept), 'row')} with a direction in all representations",
+            f"only {count(len(rows), 'row')} with a direction in all representations",
         )
-    return kept, ""
+    return rows, ""
 
 
 def _take_rows(X: Rows | Rdm, rows: Index) -> Rows | Rdm:

@@ -134,9 +134,9 @@ def _equal_width_score(
         return finding.feature_split
     rows = subject.load()
     assert isinstance(rows, Rows)
-    kept = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
+    rows_with_direction = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
     design = resolve_design(settings.design, finding.n_samples)
-    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
     with warnings.catch_warnings():
         # The reason stands in the result.
         warnings.simplefilter("ignore", NotEstimableWarning)

@@ -77,7 +77,7 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
             finding, reason=f"NaN or infinite entries ({faults.not_finite:,}) must be removed or filled first"
         )
     bad = rows_without_direction(X, faults, settings.metric)
-    kept = np.setdiff1d(np.arange(n), bad)
+    rows_with_direction = np.setdiff1d(np.arange(n), bad)
     used = X.drop(bad)
     least = max(variant.min_columns for variant in registered_variants().values() if variant.audited)
     if len(used) < _MIN_ROWS or d < least:
@@ -87,8 +87,12 @@ def audit_representation(name: str, X: Rows | Rdm, y: ArrayLike | None, settings
         checked = None if design is not None else DiagnosticRows(used.sample)
         if checked is not None:
             finding = replace(finding, dependence=find_dependence([checked]))
-        finding = replace(finding, doubts=_add_doubts(used, y, kept, n, settings, finding.dependence, checked))
-        row_settings = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+        finding = replace(
+            finding, doubts=_add_doubts(used, y, rows_with_direction, n, settings, finding.dependence, checked)
+        )
+        row_settings = replace(
+            settings, design={}, exchange=None if design is None else design.take(rows_with_direction)
+        )
         return _add_stability(replace(finding, left_out=tuple(map(int, bad))), used, y, bad, row_settings)
     except MemoryBudgetError as error:
         return replace(finding, reason=str(error))

@@ -231,10 +231,10 @@ def coherence(
     options |= {"method": method, "seed": seed}
     scores = _score_cells(changed, design, options)
     params = {"groupby": groupby, **columns, **options}
-    kept = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
+    plain_params = {name: value for name, value in params.items() if isinstance(value, str | int | float)}
     changed.uns[key_added] = {
         **_as_uns(scores),
-        "params": kept | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
+        "params": plain_params | {"control": np.array(design.controls.labels), "control_found": design.controls.how},
     }
     changed.obs[f"{key_added}_cosine"] = scores.cosines
     return changed if copy else None

@@ -115,17 +115,17 @@ def is_control(label: str) -> bool:
 
 
 def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Controls:
-    wanted = [control] if isinstance(control, str) else [str(label) for label in kinds.sequence(control, "control")]
-    if not wanted:
+    named = [control] if isinstance(control, str) else [str(label) for label in kinds.sequence(control, "control")]
+    if not named:
         raise ValueError("control must name at least one label, got an empty sequence")
-    for label in wanted:
+    for label in named:
         if label not in known:
             close = spelling.close_names(label, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
             among = check.join_items(known) or "no labels"
             raise ValueError(f"control must be among {among}, got {label!r}{spelling.did_you_mean(close[:3])}")
-    return Controls(tuple(dict.fromkeys(wanted)), "named")
+    return Controls(tuple(dict.fromkeys(named)), "named")
 
 
 def _targets(label: str) -> list[str]:

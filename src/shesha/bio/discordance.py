@@ -56,13 +56,13 @@ def discordance(
     """
     check.choice(method, ("linear", "rank", "loess"), "method")
     share = check.fraction(loess_frac, "loess_frac")
-    kept = complete_lines(df, [coherence_col, magnitude_col], "df")
-    if len(kept) < _FEWEST:
-        raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(kept)}")
-    coherence, magnitude = (kept[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
+    complete = complete_lines(df, [coherence_col, magnitude_col], "df")
+    if len(complete) < _FEWEST:
+        raise ValueError(f"df must contain at least {_FEWEST} perturbations with both values, got {len(complete)}")
+    coherence, magnitude = (complete[column].to_numpy(dtype=np.float64) for column in (coherence_col, magnitude_col))
     # Ranks are exact; anything else is as exact as the coherence.
     size = 0.0 if method == "rank" else float(np.abs(coherence).max())
-    return as_deviations(_shortfall(coherence, magnitude, method, share), kept.index, size)
+    return as_deviations(_shortfall(coherence, magnitude, method, share), complete.index, size)
 
 
 def as_deviations(values: Vector, index: pd.Index, size: float) -> pd.Series:

@@ -95,8 +95,8 @@ def perturbation_interval(
     value, rng = float(scored(controls, cells)), generator(seed)
     values = []
     for _ in range(n_bootstrap if value == value else 0):
-        some, others = (rng.choice(len(rows), len(rows), replace=True) for rows in (controls, cells))
-        values.append(scored(controls[some], cells[others]))
+        control_rows, others = (rng.choice(len(rows), len(rows), replace=True) for rows in (controls, cells))
+        values.append(scored(controls[control_rows], cells[others]))
     known = np.array([value for value in values if np.isfinite(value)])
     ends = np.percentile(known, [50 * (1 - level), 50 * (1 + level)]) if len(known) else (np.nan, np.nan)
     mean, sd = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)

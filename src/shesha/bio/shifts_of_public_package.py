@@ -63,10 +63,10 @@ def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
         return 0.0
     lengths: Vector = np.linalg.norm(shifts, axis=1)
     if fewest:
-        kept = lengths > NO_LENGTH
-        if kept.sum() < fewest:
+        has_length = lengths > NO_LENGTH
+        if has_length.sum() < fewest:
             return 0.0
-        shifts, lengths = shifts[kept], lengths[kept]
+        shifts, lengths = shifts[has_length], lengths[has_length]
     return float(np.mean(shifts @ (mean / length) / np.maximum(lengths, NO_LENGTH)))
 
 

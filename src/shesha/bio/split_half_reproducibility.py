@@ -103,9 +103,9 @@ def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> 
         np.put_along_axis(chosen, part, 1.0 / half, axis=1)
         sums.append(chosen @ shifts)
     lengths = [np.linalg.norm(vectors, axis=1) for vectors in sums]
-    lost = np.minimum(*lengths) < NO_LENGTH
+    has_no_length = np.minimum(*lengths) < NO_LENGTH
     product = np.einsum("ij,ij->i", *sums)
-    return float(np.mean(np.where(lost, 0.0, product / np.where(lost, 1.0, lengths[0] * lengths[1]))))
+    return float(np.mean(np.where(has_no_length, 0.0, product / np.where(has_no_length, 1.0, lengths[0] * lengths[1]))))
 
 
 def _seed(label: str, base: int) -> int:

@@ -96,13 +96,15 @@ def calibrate_layers(
     design = cast(Design, labels_in_order((side.names for side in (*rows.values(), *columns.values())), design))
     orders, exchanged = draw_permutations(n, n_permutations, alpha, design=design, permutations=permutations, seed=seed)
     dependence = warn_of_dependence([_middle_layer(side) for side in (rows, columns)], design, permutations)
-    meant, scores = grid_scores(rows, columns, mappings, measure, options, truncate, seed, identity_first(orders))
-    name, closer = meant.name, meant.closer
+    measure_used, scores = grid_scores(
+        rows, columns, mappings, measure, options, truncate, seed, identity_first(orders)
+    )
+    name, closer = measure_used.name, measure_used.closer
     reduce = reducer(aggregate, closer)
     grids, interrupted = collect(scores, len(orders) + 1)
     _require_scores(grids[0], list(rows), list(columns), name)
     reduced = totals(reduce, grids)
-    perfect = best_total(reduced, closer, meant.bounds, maximum)
+    perfect = best_total(reduced, closer, measure_used.bounds, maximum)
     reported = _summarise_grid(reduced, closer, alpha, perfect)
     require_attainable_maximum(maximum, reported["observed"], reported["threshold"], closer)
     i, j = _closest_pair(grids[0], closer)
@@ -118,7 +120,7 @@ def calibrate_layers(
     )
     return CalibratedLayers(
         measure=name,
-        family=meant.family,
+        family=measure_used.family,
         closer=closer,
         aggregate=aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", "function"),
         rows=tuple(rows),

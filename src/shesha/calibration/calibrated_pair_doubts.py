@@ -78,11 +78,11 @@ def replace_row_effects(
     """
     if not scale > 0:
         return doubts
-    kept = []
+    kept_doubts = []
     for doubt in doubts:
         # A cluster of more rows than are looked at has members that nobody named.
         if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
-            kept.append(doubt)
+            kept_doubts.append(doubt)
             continue
         try:
             score = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
@@ -91,10 +91,10 @@ def replace_row_effects(
         effect = abs(score - observed) / scale
         if effect >= _MOVED:
             measured = few_rows_doubt(measure, doubt.rows, observed, score, effect)
-            kept.append(
+            kept_doubts.append(
                 measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, score, effect)
             )
-    return replace(doubts, found=tuple(sorted(kept, key=lambda doubt: -doubt.effect)))
+    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
 
 
 def leave_out_scorer(
@@ -104,10 +104,10 @@ def leave_out_scorer(
     if isinstance(as_measure(measure), PlainMeasure):
         return None
 
-    def score(kept: Index) -> float:
-        first, second = (side.take_rows(kept) for side in subject.sides)
+    def score(rows: Index) -> float:
+        first, second = (side.take_rows(rows) for side in subject.sides)
         few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
-        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
 
     return score
 

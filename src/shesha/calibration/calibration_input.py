@@ -61,13 +61,13 @@ def prepare(
     covariates: Any = None,
 ) -> Subject:
     """Check the data; the views are computed once, when scores are requested."""
-    meant = as_measure(measure)
+    requested = as_measure(measure)
     hint_of_distances({"X": X, "Y": Y})
     if covariates is not None:
-        _require_adjustable(meant, truncate)
-    if isinstance(meant, PlainMeasure):
-        return _function_subject(X, Y, meant, options, truncate)
-    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+        _require_adjustable(requested, truncate)
+    if isinstance(requested, PlainMeasure):
+        return _function_subject(X, Y, requested, options, truncate)
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
     named = align_rows({"X": Representation.build(X, "X"), "Y": Representation.build(Y, "Y")})
     inputs = named["X"], named["Y"]
     require_inputs_as_rows(chosen, *inputs)
@@ -144,7 +144,7 @@ def make_views(measure: Measure, sides: list[Representation], *, keep: bool = Tr
     """
     needs = [_view_bytes(measure, side) for side in sides]
     largest, working = max(map(sum, needs)), max(working for _, working in needs)
-    keeps = keep and sum(kept for kept, _ in needs) + working <= memory_budget()
+    keeps = keep and sum(view_bytes for view_bytes, _ in needs) + working <= memory_budget()
     if not keeps:
         _require_memory(measure, sides, needs)
 
@@ -171,11 +171,11 @@ def _require_memory(measure: Measure, sides: Sequence[Representation], needs: Se
     """Refuse views that do not fit the memory budget even if their inputs are freed."""
     kind = measure.view_key[0]
     light = [
-        null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), kept)
-        for side, (kept, _) in zip(sides, needs, strict=True)
+        null_kernel.reduced_view_bytes(kind, *side.size(kind.folding), view_bytes)
+        for side, (view_bytes, _) in zip(sides, needs, strict=True)
     ]
     # All are lightened, but the one that is being made.
-    making = max(kept + working - less for (kept, working), less in zip(needs, light, strict=True))
+    making = max(view_bytes + working - less for (view_bytes, working), less in zip(needs, light, strict=True))
     require(
         sum(light) + making, f"the null of {measure.name} for {sides[0].n_rows:,} rows", "pass fewer rows or features"
     )

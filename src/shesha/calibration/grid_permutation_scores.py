@@ -51,14 +51,14 @@ def grid_scores(
     NotEstimable
         If a layer cannot be looked at, with its name.
     """
-    meant = as_measure(measure)
-    if isinstance(meant, PlainMeasure):
+    requested = as_measure(measure)
+    if isinstance(requested, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        function_grids = null_kernel.function_scores(lambda p, q: meant.function(p, q, **options), x, y, orders)
-        return meant, function_grids
-    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+        function_grids = null_kernel.function_scores(lambda p, q: requested.function(p, q, **options), x, y, orders)
+        return requested, function_grids
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]

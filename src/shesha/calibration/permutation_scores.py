@@ -58,7 +58,7 @@ def shared(measures: Sequence[Measure], a: View, b: View) -> list[list[Measure]]
     """Group measures of one kind of view that should share a pass over the draws."""
     products = [measure for measure in measures if _uses_products(measure, [a], [b])]
     others = [measure for measure in measures if measure not in products]
-    return [some for some in (products, others) if some]
+    return [group for group in (products, others) if group]
 
 
 def side_by_side(measures: Sequence[Measure], a: View, b: View, orders: Sequence[Index]) -> Iterator[list[Outcome]]:

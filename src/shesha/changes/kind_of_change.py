@@ -73,25 +73,25 @@ def structure_change(
     with single_threaded_blas():
         # Few rows do not suffice to give the old vectors themselves: what they cannot give of these is no news.
         linear, ceiling = _held_out_variance_share(X, Y, fold), _held_out_variance_share(X, X, fold)
-    kept = _scaled_variance_share(X, Y)
+    shared = _scaled_variance_share(X, Y)
     ranks = [participation_ratio(side.rows) for side in (before, after)]
     shares = [anisotropy(side.rows) for side in (before, after)]
     new = float(np.clip(1.0 - linear / ceiling, 0.0, 1.0)) if ceiling > 0 else float("nan")
     scale = float(np.sqrt(np.vdot(Y, Y) / np.vdot(X, X)))
-    kind = _kind(kept, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
-    return StructureChange(layer, kind, kept, linear, new, scale, *ranks, *shares)
+    kind = _kind(shared, new, scale, ranks[1] / ranks[0], beyond_noise=beyond_noise)
+    return StructureChange(layer, kind, shared, linear, new, scale, *ranks, *shares)
 
 
-def _kind(kept: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
+def _kind(shared: float, new: float, scale: float, rank_left: float, *, beyond_noise: bool) -> Kind:
     if not beyond_noise:
-        if not kept >= SAME:
+        if not shared >= SAME:
             return "rotation"
         return "rescaling" if abs(np.log(scale)) > 1 - SAME else "none"
     if rank_left <= COLLAPSED:
         return "collapse"
     if new > 1 - LITTLE:
         return "new structure"
-    return "small moves" if kept >= LITTLE else "mixing of features"
+    return "small moves" if shared >= LITTLE else "mixing of features"
 
 
 def _held_out_variance_share(X: Matrix, Y: Matrix, fold: Index) -> float:

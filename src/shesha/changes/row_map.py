@@ -137,20 +137,20 @@ def map_rows(
     n_neighbours = count_neighbours(k, len(rows))
     queries = trust_rows(len(rows), seed)
     places: dict[str, Matrix] = {}
-    held, trust = {}, {}
+    explained, trust = {}, {}
     for name, side in chosen.items():
         # The library's own rows for Euclidean distances are in another unit.
         standard = side.rows if metric == "euclidean" else side.standard(metric)
         plane, shares = principal_plane(standard)
         places[name] = turn_onto(plane, next(iter(places.values()))) if places else plane
-        held[name] = float(shares.sum())
+        explained[name] = float(shares.sum())
         trust[name] = trustworthiness(standard, plane, min(n_neighbours, (len(rows) - 1) // 2), queries)
     return RowMap(
         {name: tuple((float(x), float(y)) for x, y in plane) for name, plane in places.items()},
         tuple(names[row] for row in rows),
         tuple(labels[row] for row in rows) if labels else (),
         tuple(map(int, rows)),
-        *(held, trust, _lost_neighbours(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
+        *(explained, trust, _lost_neighbours(list(chosen.values()), n_neighbours, metric), n_neighbours, metric),
         *(len(names), tuple(notes), number(seed)),
     )
 

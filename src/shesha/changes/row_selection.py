@@ -94,6 +94,8 @@ def last_layer(
 ) -> tuple[str, Representation, Representation, list[Representation]]:
     """Return the vectors of an index: the last layer before, after and re-encoded."""
     name = list(sides.others)[-1]
-    taken = draw_rows(rows, _INDEXED, seed)
-    before, after, *again = (side[name].to_numpy.take_rows(taken) for side in (sides.before, sides.after, *sides.again))
+    chosen = draw_rows(rows, _INDEXED, seed)
+    before, after, *again = (
+        side[name].to_numpy.take_rows(chosen) for side in (sides.before, sides.after, *sides.again)
+    )
     return name, before, after, again

@@ -123,9 +123,9 @@ def _scores() -> list[Any]:
 
 def _find(name: str) -> Any:
     """Return the measure or score of a name, or None."""
-    wanted = _plain_name(name)
+    plain_name = _plain_name(name)
     every = [*measures.choose("all"), *_scores()]
-    return next((entry for entry in every if wanted in map(_plain_name, _measure_names(entry))), None)
+    return next((entry for entry in every if plain_name in map(_plain_name, _measure_names(entry))), None)
 
 
 def _measure_names(entry: Any) -> tuple[str, ...]:

@@ -73,14 +73,14 @@ app.add_typer(bench, short_help="Rank similarity measures by tests with known an
 app.add_typer(study, short_help="Repeat the experiments of the papers.")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(version_line())
         raise typer.Exit
 
 
-def _silence_progress(wanted: bool) -> None:
-    if wanted:
+def _silence_progress(requested: bool) -> None:
+    if requested:
         # In the environment, so that worker processes know as well.
         os.environ[progress.QUIET] = "1"
 
@@ -145,13 +145,13 @@ def _defaults() -> dict[str, Any]:
 @cache
 def _add_plugin_commands() -> None:
     """Add the commands of other packages; report invalid ones, and never replace a command."""
-    taken = set(typer.main.get_group(app).commands)
+    names = set(typer.main.get_group(app).commands)
     for name, function in import_entry_points(COMMANDS, "command"):
-        if reason := "the name is in use" if name in taken else _why_no_command(name, function):
+        if reason := "the name is in use" if name in names else _why_no_command(name, function):
             warn(f"command {name} is left out: {reason}", MeasureWarning)
         else:
             app.command(name)(function)
-            taken.add(name)
+            names.add(name)
 
 
 def _why_no_command(name: str, function: Any) -> str:

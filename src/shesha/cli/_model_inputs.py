@@ -113,8 +113,8 @@ class FromModels:
         names = short if len(set(short)) == len(short) else [f"{name} ({i})" for i, name in enumerate(short, 1)]
         for name, model in zip(names, self.models, strict=True):
             layers = self._encode(model)
-            kept = layers if self.layers else dict(list(layers.items())[-1:])
-            arrays |= {f"{name} {layer}": array for layer, array in kept.items()}
+            chosen = layers if self.layers else dict(list(layers.items())[-1:])
+            arrays |= {f"{name} {layer}": array for layer, array in chosen.items()}
         return arrays
 
     def _encode(self, model: str, out: Path | None = None) -> dict[str, Any]:

@@ -99,8 +99,8 @@ def run_command(
             retry_failed=retry_failed,
             wait=not no_wait,
         )
-    far = status(store, find_suite(suite))
-    failed, without = int(far["models failed"].sum()), int(far["without value"].sum())
+    progress = status(store, find_suite(suite))
+    failed, without = int(progress["models failed"].sum()), int(progress["without value"].sum())
     if failed or without:
         typer.echo(
             f"{failed} models failed, {without} comparisons have no value: `shesha bench status` counts them", err=True
@@ -147,11 +147,15 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
     from shesha.benchmark.run_status import describe_missing_rows, failures
 
     with Store(store, create=False) as opened:
-        far = status(opened, find_suite(suite))
+        progress = status(opened, find_suite(suite))
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
-    known = far["comparisons"].notna()
-    typer.echo(_format_frame(far.assign(comparisons=far["comparisons"].astype(object).where(known, "after training"))))
+    known = progress["comparisons"].notna()
+    typer.echo(
+        _format_frame(
+            progress.assign(comparisons=progress["comparisons"].astype(object).where(known, "after training"))
+        )
+    )
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:
@@ -173,11 +177,11 @@ def table_command(
     from shesha.benchmark.suites import domain_name
     from shesha.benchmark.tables import stars
 
-    wanted = _test_results(test)
+    rows_of_tests = _test_results(test)
     frame = _results(store, published, suite)
     chosen = domain and domain_name(domain, list(dict.fromkeys(frame["domain"])))
     there = list(dict.fromkeys((frame[frame["domain"] == chosen] if chosen else frame)["test"]))
-    there = [name for name in there if wanted is None or name in wanted]
+    there = [name for name in there if rows_of_tests is None or name in rows_of_tests]
     if not there:
         typer.echo(f"shesha: the test {test} is not complete", err=True)
         raise typer.Exit(_NOTHING)

@@ -131,8 +131,8 @@ def compare_command(
         )
         comparing = ArrayComparison(chosen, files, model, exchanged, permutations, confidence, seed, outputs)
         files_or_arrays = _lazy_files(files, key, rdm, layer_axis, by_position)
-        kept: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
-        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **kept)
+        run_options: dict[str, Any] = {"workers": workers, "scheduler": scheduler, "store": store}
+        comparing.compare_all_pairs(files_or_arrays, calibrate=bool(calibrate), **run_options)
         return
     if shards:
         options = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}

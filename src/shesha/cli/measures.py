@@ -28,5 +28,5 @@ def measures_command(
     if name is None:
         typer.echo(overview())
         return
-    several = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
-    typer.echo(overview(choose(name)) if several else card(get(name)))
+    is_group = name.casefold() in {family.casefold() for family in families()} or len(choose(name)) > 1
+    typer.echo(overview(choose(name)) if is_group else card(get(name)))

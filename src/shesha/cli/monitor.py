@@ -125,8 +125,8 @@ def init_command(
         rows, again = _read_matrix(reference, key, inside), _stacks(nulls, key) if nulls else None
     else:
         _refuse_with_model(nulls=nulls, key=key)
-        kept = out.with_name(f"{out.name}.encodings")
-        rows, again, circumstances = canaries.reencode(kept, reencodings, half=half, seed=seed)
+        folder = out.with_name(f"{out.name}.encodings")
+        rows, again, circumstances = canaries.reencode(folder, reencodings, half=half, seed=seed)
         if false_alarm is None and run_length is None:
             false_alarm = max(LEVEL, 1 / (reencodings + 1))
     source = reference if canaries is None else canaries.file

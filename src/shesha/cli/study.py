@@ -83,9 +83,9 @@ def run_command(
     only = {name: value for name, _, value in pairs}
     if "all" in names and not studies():
         raise ValueError(NOT_INSTALLED)
-    wanted = [study.name for study in studies()] if "all" in names else names
+    chosen = [study.name for study in studies()] if "all" in names else names
     with _explain_resume(out):
-        study_runs = run(wanted, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
+        study_runs = run(chosen, quick=quick, out=out, workers=workers, scheduler=scheduler, again=again, only=only)
     for study_run in study_runs:
         typer.echo("\n".join(_summary_lines(study_run, out)))
         if html and has_page(study_run.study, out):

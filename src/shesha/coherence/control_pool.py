@@ -67,16 +67,16 @@ def build_pool(rows: RowPieces, numbers: Index, largest: int) -> Pool:
     fewest = max(2 * largest, _SPANNED if wide else max(_HELD, _ENTRIES // rows.shape[1]))
     if len(numbers) > fewest:
         numbers = numbers[np.linspace(0, len(numbers) - 1, fewest).astype(np.intp)]
-    taken = rows.take(numbers)
+    pool_rows = rows.take(numbers)
     if wide and len(numbers) < rows.shape[1]:
-        return Pool(_span_coordinates(taken), numbers)
-    dense = np.asarray(taken.toarray() if hasattr(taken, "toarray") else taken)
+        return Pool(_span_coordinates(pool_rows), numbers)
+    dense = np.asarray(pool_rows.toarray() if hasattr(pool_rows, "toarray") else pool_rows)
     return Pool(np.ascontiguousarray(dense - dense.mean(axis=0)), numbers)
 
 
-def _span_coordinates(taken: Any) -> Matrix:
+def _span_coordinates(pool_rows: Any) -> Matrix:
     """Return coordinates with the same inner products about the mean; a rotation of all rows changes no score."""
-    gram = taken @ taken.T
+    gram = pool_rows @ pool_rows.T
     gram = np.asarray(gram.toarray() if hasattr(gram, "toarray") else gram)
     gram = gram - gram.mean(axis=0)
     gram -= gram.mean(axis=1, keepdims=True)

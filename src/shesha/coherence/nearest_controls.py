@@ -78,13 +78,13 @@ class MatchedPool:
         out[apart] = True
         near = self.near[chosen]
         free = ~out[near]
-        taken = free & (np.cumsum(free, axis=1) <= self.k)
-        count = taken.sum(axis=1)
+        is_nearest = free & (np.cumsum(free, axis=1) <= self.k)
+        count = is_nearest.sum(axis=1)
         shifts = self.pool.rows[chosen] - self.means[chosen]
         # Only what changes is summed: a few of the k.
-        first = np.zeros_like(taken)
+        first = np.zeros_like(is_nearest)
         first[:, : self.k] = True
-        change = taken.astype(np.int8) - first.astype(np.int8)
+        change = is_nearest.astype(np.int8) - first.astype(np.int8)
         row, place = np.nonzero(change)
         if len(row):
             from scipy.sparse import csr_array

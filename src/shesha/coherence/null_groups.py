@@ -100,10 +100,10 @@ def _window_groups(rows: RowPieces, layout: Layout, pools: list[Pool], n_draws: 
     ]
     drawn = np.flatnonzero(~large)
     if len(drawn):
-        kept = [_all_groups(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
+        all_choices = [_all_groups(pools[0], int(sizes[g, 0]), n_draws) if len(pools) == 1 else None for g in drawn]
         draws = np.stack(list(_draws(lambda rng: windows(pools, sizes[drawn], rng), n_draws, seed)))
         for place, g in enumerate(drawn):
-            every = kept[place]
+            every = all_choices[place]
             scores[g] = draws[:, place] if every is None else np.stack([members(pools, *chosen) for chosen in every])
     return NullGroupScores(tuple(scores), ("",) * len(sizes), "controls", tuple(large.tolist()))
 
@@ -173,15 +173,15 @@ def _pooled_groups(rows: RowPieces, layout: Layout, g: int, n_draws: int, seed: 
     used = [b for b in range(layout.n_blocks) if sizes[b]]
     numbers = [np.flatnonzero(np.isin(layout.group, (-1, g)) & (layout.block == b)) for b in used]
     pools = [build_pool(rows, row_numbers, int(sizes[b])) for row_numbers, b in zip(numbers, used, strict=True)]
-    wanted = [int(sizes[b]) for b in used]
-    every = _all_groups(pools[0], wanted[0], n_draws) if len(pools) == 1 else None
+    wanted_sizes = [int(sizes[b]) for b in used]
+    every = _all_groups(pools[0], wanted_sizes[0], n_draws) if len(pools) == 1 else None
     if every is not None:
         members_of_group = np.flatnonzero(np.isin(pools[0].numbers, np.flatnonzero(layout.group == g)))
         others = [chosen for chosen in every if not np.array_equal(chosen[0][0], members_of_group)]
         return np.stack([members(pools, *chosen, corrected=False) for chosen in others]), ""
 
     def draw(rng: np.random.Generator) -> Chosen:
-        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted, strict=True)]
+        chosen = [rng.choice(len(pool), n, replace=False) for pool, n in zip(pools, wanted_sizes, strict=True)]
         return chosen, chosen
 
     return _score_draws(

@@ -97,22 +97,24 @@ def control_variances(parts: Parts, slopes: NDArray[np.float64]) -> tuple[Matrix
         rows = layout.controls[layout.block[layout.controls] == block]
         if not len(rows):
             continue
-        held = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
-        taken, reference = parts.rows.take(held), parts.references[block]
+        control_rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _HELD_CONTROLS)).astype(np.intp)]
+        controls, reference = parts.rows.take(control_rows), parts.references[block]
         for k, slope in enumerate(slopes[:, :, block]):
-            variances[k] += _variance_of_mean(taken @ slope.T - reference @ slope.T, layout.unit, held, len(rows))
-        squares = taken.multiply(taken).sum() if hasattr(taken, "toarray") else float((taken**2).sum())
-        scatter = (squares - len(held) * float(reference @ reference)) / max(1, len(held) - 1)
+            variances[k] += _variance_of_mean(
+                controls @ slope.T - reference @ slope.T, layout.unit, control_rows, len(rows)
+            )
+        squares = controls.multiply(controls).sum() if hasattr(controls, "toarray") else float((controls**2).sum())
+        scatter = (squares - len(control_rows) * float(reference @ reference)) / max(1, len(control_rows) - 1)
         noise += (parts.sizes[:, block] / parts.n) ** 2 * max(0.0, scatter) / len(rows)
     return variances, noise
 
 
-def _variance_of_mean(values: Matrix, unit: Index | None, held: Index, n: int) -> Vector:
+def _variance_of_mean(values: Matrix, unit: Index | None, control_rows: Index, n: int) -> Vector:
     """Variance of the mean of n rows from the deviations of the stored rows, one column per group."""
     if unit is not None:
-        codes, unit_codes = np.unique(unit[held], return_inverse=True)
+        codes, unit_codes = np.unique(unit[control_rows], return_inverse=True)
         if len(codes) > 1:
             sums = np.zeros((len(codes), values.shape[1]))
             np.add.at(sums, unit_codes, values)
-            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(held) ** 2)
-    return np.asarray((values**2).sum(axis=0) / max(1, len(held) - 1) / n)
+            return np.asarray((sums**2).sum(axis=0) * len(codes) / (len(codes) - 1) / len(control_rows) ** 2)
+    return np.asarray((values**2).sum(axis=0) / max(1, len(control_rows) - 1) / n)

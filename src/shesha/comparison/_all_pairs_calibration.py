@@ -104,12 +104,12 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
     warned: set[str] = set()
     for pair_score in scores:
         score = pair_score.score
-        far, best = (
+        worst, best = (
             (score.possible_low, score.possible_high)
             if score.closer == "higher"
             else (score.possible_high, score.possible_low)
         )
-        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, far, best)}):
+        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
             warned.add(score.measure)
             warn(
                 f"saturated: {score.measure} saturates for {pair_score.first} and {pair_score.second}: unrelated "

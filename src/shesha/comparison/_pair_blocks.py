@@ -254,10 +254,10 @@ class Comparisons:
 
     def _keep(self, cells: Sequence[Cell]) -> None:
         keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
-        for kind, lost in ((self._kind, False), (LOST, True)):
-            some = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is lost}
-            if some:
-                self.store.put(kind, some)
+        for kind, is_lost in ((self._kind, False), (LOST, True)):
+            values = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is is_lost}
+            if values:
+                self.store.put(kind, values)
         for cell in cells:
             self.found[cell.measure][cell.first, cell.second] = cell.found
 

@@ -162,19 +162,19 @@ class Run:
     @contextmanager
     def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
         """Yield the sources of the contents; write arrays of this process to files for the others."""
-        held = {
+        in_memory = {
             name: source.place.source
             for name, source in known.items()
             if isinstance(source.place, InMemoryRepresentation)
         }
         places: dict[str, Any] = {name: source.place for name, source in known.items()}
-        if not self._uses_workers or not held:
+        if not self._uses_workers or not in_memory:
             yield places
             return
         with _folder(self._store) as folder:
             written = {
                 name: SpooledRepresentation.write(source, folder / f"{number}.npy")
-                for number, (name, source) in enumerate(held.items())
+                for number, (name, source) in enumerate(in_memory.items())
             }
             yield places | written
 
@@ -219,8 +219,8 @@ def _require_comparable(index: Index) -> None:
 def require_same_counts(counts: Mapping[str, int]) -> None:
     """Refuse representations of different inputs."""
     if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(f"representations must have the same rows, got different numbers: {listed}")
+        counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+        raise ValueError(f"representations must have the same rows, got different numbers: {counts_text}")
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:

@@ -180,12 +180,12 @@ class SidesWithRepeats:
 
     def _require_room(self, group: Group) -> None:
         """Refuse views that do not fit in memory: those of all repeats, two means and both sides are held together."""
-        held = [
+        sources = [
             *self.sides,
             *(source for side in self.repeats if side for source in (*side.sources, *side.sources[:2])),
         ]
-        needs = [group.view_bytes(source) for source in held]
-        need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+        needs = [group.view_bytes(source) for source in sources]
+        need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
         if need > memory.memory_budget():
             raise NotEstimable(
                 f"needs {memory.readable(need)} of a memory budget of {memory.readable(memory.memory_budget())}"

@@ -153,20 +153,20 @@ def correct_p_values(
     scores: Iterable[PairScore], nulls: Mapping[tuple[str, tuple[str, str]], Vector]
 ) -> list[PairScore]:
     """Return the scores with p-values corrected for the number of scores that have a null."""
-    listed = list(scores)
-    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in listed]
+    pair_scores = list(scores)
+    keys = [(pair_score.score.measure, (pair_score.first, pair_score.second)) for pair_score in pair_scores]
     tested = [
         place
-        for place, (pair_score, key) in enumerate(zip(listed, keys, strict=True))
+        for place, (pair_score, key) in enumerate(zip(pair_scores, keys, strict=True))
         if pair_score.score.has_null and key in nulls
     ]
     corrected = max_statistic_p_values(
-        [nulls[keys[place]] for place in tested], [listed[place].score.closer for place in tested]
+        [nulls[keys[place]] for place in tested], [pair_scores[place].score.closer for place in tested]
     )
     for place, p_value in zip(tested, corrected.tolist(), strict=True):
-        pair_score = listed[place]
-        listed[place] = replace(pair_score, score=replace(pair_score.score, corrected_p_value=p_value))
-    return listed
+        pair_score = pair_scores[place]
+        pair_scores[place] = replace(pair_score, score=replace(pair_score.score, corrected_p_value=p_value))
+    return pair_scores
 
 
 def add_null(score: Score, summary: BesideNull) -> Score:

@@ -83,7 +83,7 @@ def too_large(groups: Sequence[Group], sources: Sources) -> dict[tuple[str, Pair
         for pair in group.all_pairs:
             a, b = (sources[name] for name in pair)
             needs = [group.view_bytes(a, b), group.view_bytes(b, a)]
-            need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+            need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
             if need > budget:
                 reason = (
                     f"needs {memory.readable(need)} of a memory budget of {memory.readable(budget)}: "
@@ -130,16 +130,16 @@ def _tiles(group: Group, sources: Sources, budget: int) -> Iterator[list[Pair]]:
     working = max((working for _, working in needs.values()), default=0)
     tile: list[Pair] = []
     names: set[str] = set()
-    kept = 0
+    used_bytes = 0
     for pair in group.all_pairs:
         more = sum(needs[name][0] for name in {*pair} - names)
-        if tile and kept + more + working > budget:
+        if tile and used_bytes + more + working > budget:
             yield tile
-            tile, names, kept = [], set(), 0
+            tile, names, used_bytes = [], set(), 0
             more = sum(needs[name][0] for name in {*pair})
         tile.append(pair)
         names |= {*pair}
-        kept += more
+        used_bytes += more
     if tile:
         yield tile
 
@@ -216,15 +216,15 @@ def _compute_views(group: Group, sides: list[Representation]) -> dict[int, _Comp
             view, reason = None, failure(error)
         return _ComputedView(view, reason, time.perf_counter() - start)
 
-    looks = group.side_by_side(look, sides, sides)
-    return {id(side): look for side, look in zip(sides, looks, strict=True)}
+    computed = group.side_by_side(look, sides, sides)
+    return {id(side): look for side, look in zip(sides, computed, strict=True)}
 
 
 def _score_pair(
     measure: Measure,
     pair: Pair,
     sides: Sides,
-    looks: tuple[_ComputedView, _ComputedView],
+    views: tuple[_ComputedView, _ComputedView],
     seconds: float,
 ) -> Score:
     """Compare two views, or return the reason for no value."""
@@ -235,13 +235,13 @@ def _score_pair(
                 measure, f"rows do not correspond: {sides[0].n_rows} and {sides[1].n_rows} after folding"
             )
         measure.require_comparable(*sides)
-        for name, look in zip(pair, looks, strict=True):
+        for name, look in zip(pair, views, strict=True):
             if look.reason:
                 return missing_score(measure, f"{name}: {look.reason}")
-        assert looks[0].view is not None and looks[1].view is not None
-        value = measure.compare_views(looks[0].view, looks[1].view)
-        expected = math.nan if measure.expected is None else measure.expected(looks[0].view, looks[1].view)
-        note = measure.format_remark(looks[0].view, looks[1].view) or outside_note(measure, value)
+        assert views[0].view is not None and views[1].view is not None
+        value = measure.compare_views(views[0].view, views[1].view)
+        expected = math.nan if measure.expected is None else measure.expected(views[0].view, views[1].view)
+        note = measure.format_remark(views[0].view, views[1].view) or outside_note(measure, value)
     except NotEstimable as why:
         return missing_score(measure, str(why))
     except Exception as error:  # One measure's failure must not stop the others.

@@ -64,6 +64,6 @@ def bytes_needed(measures: Sequence[Measure], a: tuple[int, int], b: tuple[int, 
     needs: dict[str, int] = {}
     for group in engine.group_by_view(measures, {measure.name: [] for measure in measures}):
         views = [group.view_bytes(*sides), group.view_bytes(*sides[::-1])]
-        need = sum(kept for kept, _ in views) + max(working for _, working in views)
+        need = sum(view_bytes for view_bytes, _ in views) + max(working for _, working in views)
         needs |= {measure.name: need for measure in group.measures}
     return needs

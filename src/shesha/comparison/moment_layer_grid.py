@@ -113,10 +113,10 @@ def _strip(names: list[str], first: Any, second: Any, moments: LayerMoments) -> 
     """Return the first layers that fit the memory together with all layers of the other model."""
     widths = {name: moments.width(int(first[name].shape[1])) for name in names}
     others = [moments.width(int(layer.shape[1])) for layer in second.values()]
-    budget, taken = memory.memory_budget(), list(names)
-    while len(taken) > 1 and grid_bytes([widths[name] for name in taken], others) > budget:
-        taken.pop()
-    return taken
+    budget, strip = memory.memory_budget(), list(names)
+    while len(strip) > 1 and grid_bytes([widths[name] for name in strip], others) > budget:
+        strip.pop()
+    return strip
 
 
 def _grid(

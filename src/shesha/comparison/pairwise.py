@@ -181,8 +181,8 @@ def _files_or_arrays(representations: Any, layer_axis: LayerAxis) -> Files | Map
         if len(layers) >= 2:
             return layers
         representations = layers
-    listed = isinstance(representations, Sequence) and representations
-    if listed and all(isinstance(value, str | os.PathLike) for value in representations):
+    is_list = isinstance(representations, Sequence) and representations
+    if is_list and all(isinstance(value, str | os.PathLike) for value in representations):
         return Files(list(representations), layer_axis=layer_axis)
     what = f"{len(representations)}" if isinstance(representations, Mapping) else type(representations).__name__
     raise ValueError(f"representations must be a mapping of at least two names to arrays, got {what}")

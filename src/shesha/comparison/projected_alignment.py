@@ -87,9 +87,9 @@ def _leave_groups_out(block: Matrix, cross: Matrix) -> Matrix:
     k, squares = len(block), block**2
     estimates = []
     for left_out in np.array_split(np.arange(k), min(_GROUPS, k)):
-        kept = np.ones(k, dtype=bool)
-        kept[left_out] = False
-        inner = squares[np.ix_(kept, kept)]
-        norm = float(inner.sum() - np.trace(inner)) / (kept.sum() * (kept.sum() - 1))
-        estimates.append(float(cross[kept].mean()) / sqrt(norm))
+        is_kept = np.ones(k, dtype=bool)
+        is_kept[left_out] = False
+        inner = squares[np.ix_(is_kept, is_kept)]
+        norm = float(inner.sum() - np.trace(inner)) / (is_kept.sum() * (is_kept.sum() - 1))
+        estimates.append(float(cross[is_kept].mean()) / sqrt(norm))
     return np.array(estimates)

@@ -114,13 +114,13 @@ def compare_within(
     known = sorted({name for name in row_classes if name is not None})
     excluded: dict[str, str] = {}
     classes: dict[str, Comparison] = {}
-    taken: list[Index] = []
+    rows_of_classes: list[Index] = []
     for name in track(known, len(known), "classes"):
         rows, reason = _rows(row_classes == name, block, group, min_group)
         if len(rows) < min_rows or reason:
             excluded[name] = reason or f"{count(len(rows), 'row')}, fewer than {min_rows}"
             continue
-        taken.append(rows)
+        rows_of_classes.append(rows)
         classes[name] = compare(arrays[0][rows], arrays[1][rows], chosen, **_design(rows, block, group), **options)
     if not classes:
         reasons = "; ".join(f"{name}: {why}" for name, why in excluded.items())
@@ -129,7 +129,7 @@ def compare_within(
             f"({reasons})"
         )
     # Rows that are sorted by class would look like a series that drifts.
-    rows = generator(0).permutation(np.concatenate(taken))
+    rows = generator(0).permutation(np.concatenate(rows_of_classes))
     design: dict[str, Any]
     if group is not None:
         design = {"blocks": row_classes[rows].astype(str), "groups": _join_labels(row_classes[rows], group[rows])}
@@ -141,7 +141,7 @@ def compare_within(
         # A null that keeps classes apart looks saturated; that is what this line is for.
         warnings.simplefilter("ignore", CalibrationWarning)
         total = compare(arrays[0][rows], arrays[1][rows], chosen, **design, **options)
-    sizes = {name: len(part) for name, part in zip(classes, taken, strict=True)}
+    sizes = {name: len(part) for name, part in zip(classes, rows_of_classes, strict=True)}
     corrected = {measure.name: _correct_over_classes(classes, measure.name) for measure in chosen}
     return WithinClasses(str(names[0]), str(names[1]), classes, sizes, total, excluded, corrected)
 
@@ -164,9 +164,9 @@ def _align_rows(
     arrays = [array[moved[name]] if name in moved else array for name, array in zip(split, arrays, strict=True)]
     if len(arrays[0]) != len(arrays[1]):
         raise ValueError(f"{names[1]} must have as many rows as {names[0]} ({len(arrays[0])}), got {len(arrays[1])}")
-    kept = [None if name in moved else rows for name, (_, rows) in split.items()]
+    aligned_names = [None if name in moved else rows for name, (_, rows) in split.items()]
     given_labels = {name: labels_or_none for name, labels_or_none in labels.items() if labels_or_none is not None}
-    return arrays, dict.fromkeys(labels) | labels_in_order(kept, given_labels)
+    return arrays, dict.fromkeys(labels) | labels_in_order(aligned_names, given_labels)
 
 
 def _labels_as_text(values: Any, n_rows: int, name: str) -> NDArray[Any]:

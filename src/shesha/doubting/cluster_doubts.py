@@ -60,7 +60,7 @@ def shared_rare_cluster(subject: Subject) -> Doubt | None:
     if not rare.any():
         return None
     grams = [subject.products(side, subject.places) for side in range(2)]
-    full_score, without = (linear_cka(grams, np.flatnonzero(kept)) for kept in (rare | True, ~rare))
+    full_score, without = (linear_cka(grams, np.flatnonzero(row_mask)) for row_mask in (rare | True, ~rare))
     carried = ClusterShare("CKA", full_score, without, min(1.0, abs(full_score - without)))
     return _name_cluster(subject, rare, [carried] if carried.effect >= _MOVED else [])
 

@@ -169,14 +169,14 @@ def find_pair_doubts(
     sources = [Rows(side.to_numpy.rows.reshape(side.n_rows, -1)) for side in sides]
     extremes = [_extremes(source) for source in sources]
     bad = np.unique(np.concatenate([undirected for undirected, _ in extremes]))
-    kept = np.setdiff1d(np.arange(len(sources[0])), bad)
-    if len(kept) < _FEWEST:
-        return Doubts((), n_looked_at=len(kept), reason=_too_small((len(kept), None)))
-    used = sources if not len(bad) else [source.take(kept) for source in sources]
-    looked = dependence if order else Dependence(len(kept), 1.0, 0.5, 0.0)
+    rows = np.setdiff1d(np.arange(len(sources[0])), bad)
+    if len(rows) < _FEWEST:
+        return Doubts((), n_looked_at=len(rows), reason=_too_small((len(rows), None)))
+    used = sources if not len(bad) else [source.take(rows) for source in sources]
+    looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
-    subject = Subject(tuple(used), "cosine", ordered=order, given=computed, numbers=kept)
+    subject = Subject(tuple(used), "cosine", ordered=order, given=computed, numbers=rows)
     return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
 
 

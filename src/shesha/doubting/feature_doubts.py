@@ -68,9 +68,9 @@ def few_coordinates(subject: Subject) -> Doubt | None:
 def _n_few(falling: Vector) -> int:
     """The number of largest shares that count as few: 1 in 50, or up to five that are far larger than the others."""
     gradual = max(1, int(_FEW * len(falling)))
-    held = np.cumsum(falling)
+    cumulative = np.cumsum(falling)
     for few in range(1, min(_ROGUE, len(falling) // 10) + 1):
-        if few >= gradual and held[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
+        if few >= gradual and cumulative[few - 1] >= _MOST and falling[few - 1] >= _APART * falling[few]:
             return few
     return gradual
 
@@ -130,8 +130,8 @@ def duplicate_features(subject: Subject) -> Doubt | None:
     share = 1 - len(first) / len(group)
     if share < _COPIES:
         return None
-    kept = looked_at[np.sort(first)]
-    score_without = subject.split(subject.sample[:, kept]).value if len(kept) >= 4 else 0.0
+    columns = looked_at[np.sort(first)]
+    score_without = subject.split(subject.sample[:, columns]).value if len(columns) >= 4 else 0.0
     full_score = subject.headline.value if len(looked_at) == d else subject.split(subject.sample[:, looked_at]).value
     text = (
         f"{100 * share:.0f} % of the features duplicate another one (correlation above "

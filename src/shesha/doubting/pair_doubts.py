@@ -45,9 +45,9 @@ def few_rows(subject: Subject) -> Doubt | None:
         return None
     grams = [subject.products(side, rows) for side in range(2)]
     full_score, scores = cka_without_each(grams, n_far)
-    far = int(np.argmax(np.abs(np.array(scores) - full_score)))
-    named = rows[far : far + 1]
-    if abs(scores[far] - full_score) < _MOVED:
+    farthest = int(np.argmax(np.abs(np.array(scores) - full_score)))
+    named = rows[farthest : farthest + 1]
+    if abs(scores[farthest] - full_score) < _MOVED:
         named = rows[:n_far]
         if abs(linear_cka(grams, np.arange(n_far, len(rows))) - full_score) < _MOVED:
             return None

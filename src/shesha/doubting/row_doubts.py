@@ -91,25 +91,25 @@ def alternating_order(subject: Subject) -> Doubt | None:
         return None
     step = 2 if dependence.has_alternation else _whole_periods(dependence.period)
     headline, steps = subject.headline, [_rotate_stretches(subject, shift) for shift in (step, -step)]
-    kept = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
+    score = float(np.clip(headline.permuted_scores(steps).mean(), -1.0, 1.0))
     what = (
         "neighbouring rows are farther apart than random rows, and every other row is closer"
         if dependence.has_alternation
         else f"rows repeat with a period of about {dependence.period:.3g}"
     )
     text = (
-        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {kept:.2f} instead of "
+        f"{what}; with each row replaced by the one {step} rows later, {headline.name} is still {score:.2f} instead of "
         f"{headline.value:.2f}"
     )
     p_value = dependence.alternation_p_value if dependence.has_alternation else None
     advice = _ALTERNATION_ADVICE if dependence.has_alternation else describe_period(dependence.period)
-    return Doubt("alternating order", max(0.0, kept), p_value, text, advice)
+    return Doubt("alternating order", max(0.0, score), p_value, text, advice)
 
 
 def _whole_periods(period: float) -> int:
     """The number of rows of a few periods that is closest to a whole one; the period found may be a harmonic."""
-    several = period * np.arange(1, _PERIODS + 1)
-    return round(float(several[np.argmin(np.abs(several - np.round(several)).round(1))]))
+    periods = period * np.arange(1, _PERIODS + 1)
+    return round(float(periods[np.argmin(np.abs(periods - np.round(periods)).round(1))]))
 
 
 def _classes_alternate(subject: Subject) -> bool:
@@ -169,21 +169,21 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
 
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
-    far: list[int] = []
+    far_rows: list[int] = []
     for side, longest in enumerate(subject.longest):
-        far += [row for row in _unclustered_rows(subject, side, longest).tolist() if row not in far]
-    first = np.array(far, dtype=np.intp)
+        far_rows += [row for row in _unclustered_rows(subject, side, longest).tolist() if row not in far_rows]
+    first = np.array(far_rows, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
 
 
-def _unclustered_rows(subject: Subject, side: int, far: Index) -> Index:
+def _unclustered_rows(subject: Subject, side: int, far_rows: Index) -> Index:
     """The distant rows that are not in a separate cluster."""
-    if not len(far):
-        return far
-    others = np.setdiff1d(subject.places, far)
-    labels = separate_clusters(subject.products(side, np.concatenate([far, others])))
+    if not len(far_rows):
+        return far_rows
+    others = np.setdiff1d(subject.places, far_rows)
+    labels = separate_clusters(subject.products(side, np.concatenate([far_rows, others])))
     main = np.bincount(labels).argmax()
-    return np.asarray(far[labels[: len(far)] == main])
+    return np.asarray(far_rows[labels[: len(far_rows)] == main])
 
 
 @doubt("row scale", of="both")

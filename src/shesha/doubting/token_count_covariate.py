@@ -37,5 +37,5 @@ def _paths(representations: Any) -> list[Any]:
     paths = getattr(representations, "paths", representations)
     if isinstance(paths, Mapping):
         paths = list(paths.values())
-    several = paths if isinstance(paths, list | tuple) else [paths]
-    return [path for path in several if isinstance(path, str | os.PathLike)]
+    inputs = paths if isinstance(paths, list | tuple) else [paths]
+    return [path for path in inputs if isinstance(path, str | os.PathLike)]

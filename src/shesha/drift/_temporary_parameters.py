@@ -61,17 +61,17 @@ def change_parameters(chosen: Mapping[str, nn.Parameter], change: Change) -> Ite
 
     They stay the same objects, so that optimisers and tied layers know them; their gradients are left alone.
     """
-    kept: dict[str, Tensor] = {}
+    originals: dict[str, Tensor] = {}
     try:
         with torch.no_grad():
             for name, parameter in chosen.items():
                 before = parameter.detach().clone()
-                kept[name] = before
+                originals[name] = before
                 parameter.copy_(change(name, before))
         yield
     finally:
         with torch.no_grad():
-            for name, before in kept.items():
+            for name, before in originals.items():
                 chosen[name].copy_(before)
 
 

@@ -55,24 +55,24 @@ class CheckResult:
 
 def run_check(current: Any, setting: Setting) -> CheckResult:
     """Compare rows with the reference; invalid values give a reason, different inputs an error."""
-    held = setting.reference.representation
+    reference = setting.reference.representation
     values, names = split_names(current, "current")
     array = check.raw_matrix(values, "current", min_rows=1)
-    require_count(len(array), held, "current")
+    require_count(len(array), reference, "current")
     broken = np.flatnonzero(~np.isfinite(np.asarray(array, dtype=np.float64)).all(axis=1))
     if len(broken):
         reason = f"current has NaN or infinity in {len(broken):,} of {len(array):,} rows: {check.join_items(broken)}"
         return CheckResult(tuple(_missing_scores(setting, reason)), reason=reason)
     representation = Representation.build(array, "current")
     representation.names = names
-    after = check_same_rows(representation, held, "current")
-    values, reasons = drifts(setting.measures, held, after)
+    after = check_same_rows(representation, reference, "current")
+    values, reasons = drifts(setting.measures, reference, after)
     scores = (
         _rank_among_reencodings(setting, values, reasons)
         if setting.unchanged
         else _test_tolerance(setting, after, values, reasons)
     )
-    moved = row_movement(held, after)
+    moved = row_movement(reference, after)
     return CheckResult(tuple(scores), _rows(setting, moved), _classes(setting, moved), scores[0].reason)
 
 
@@ -123,22 +123,22 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
 
 def _rows(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
     """Return the rows that moved most, compared with re-encodings."""
-    held, floor = setting.reference, _floor(setting.unchanged, "rows", len(moved))
+    reference, floor = setting.reference, _floor(setting.unchanged, "rows", len(moved))
     order = np.argsort(-np.nan_to_num(moved - np.nan_to_num(floor), nan=-1.0), kind="stable")[:_MOST_ROWS]
-    labels = [""] * len(moved) if held.codes is None else [held.classes[code] for code in held.codes]
+    labels = [""] * len(moved) if reference.codes is None else [reference.classes[code] for code in reference.codes]
     known = (row for row in order.tolist() if moved[row] == moved[row])
-    return tuple(Moved(held.row_name(row), float(moved[row]), float(floor[row]), labels[row]) for row in known)
+    return tuple(Moved(reference.row_name(row), float(moved[row]), float(floor[row]), labels[row]) for row in known)
 
 
 def _classes(setting: Setting, moved: Vector) -> tuple[Moved, ...]:
-    held = setting.reference
-    if held.codes is None or len(held.classes) < 2 or np.isnan(moved).all():
+    reference = setting.reference
+    if reference.codes is None or len(reference.classes) < 2 or np.isnan(moved).all():
         return ()
-    codes: Labels = held.codes
-    means = class_means(moved, codes, len(held.classes))
+    codes: Labels = reference.codes
+    means = class_means(moved, codes, len(reference.classes))
     floor = _floor(setting.unchanged, "classes", len(means))
     order = np.argsort(-means, kind="stable")[:_MOST_CLASSES].tolist()
-    return tuple(Moved(held.classes[code], float(means[code]), float(floor[code])) for code in order)
+    return tuple(Moved(reference.classes[code], float(means[code]), float(floor[code])) for code in order)
 
 
 def _floor(unchanged: NoiseFloor | None, which: str, n: int) -> Vector:

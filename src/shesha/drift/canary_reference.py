@@ -57,9 +57,9 @@ class Reference:
     @property
     def n_rows(self) -> int:
         """Number of canaries."""
-        held = self.rows if self.rows is not None else self.geometry
-        assert held is not None
-        return len(held)
+        stored_rows = self.rows if self.rows is not None else self.geometry
+        assert stored_rows is not None
+        return len(stored_rows)
 
     @cached_property
     def representation(self) -> Representation:

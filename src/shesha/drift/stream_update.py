@@ -70,12 +70,12 @@ class Updates:
 
     def _require_new(self, array: Matrix, names: Names | None) -> None:
         """Refuse the reference itself, which belongs in `check`."""
-        held = self._reference
+        reference = self._reference
         again = "batch must contain new inputs, got {}; for the same inputs encoded again, use check"
-        if len(array) == held.n_rows and np.array_equal(array, held.rows):  # type: ignore[arg-type]
+        if len(array) == reference.n_rows and np.array_equal(array, reference.rows):  # type: ignore[arg-type]
             raise ValueError(again.format("the rows of the reference"))
-        if names is not None and held.names is not None and "text" == names.kind == held.names.kind:
-            shared = np.intersect1d(names.values, held.names.values)
+        if names is not None and reference.names is not None and "text" == names.kind == reference.names.kind:
+            shared = np.intersect1d(names.values, reference.names.values)
             if len(shared):
                 raise ValueError(again.format(f"rows with names of the reference ({check.join_items(shared)})"))
 

@@ -172,11 +172,11 @@ def _c2st(rows: Matrix, rng: np.random.Generator) -> Statistic:
     weights = np.zeros((n, n))
     folds = rng.permutation(n) % _FOLDS
     for fold in range(_FOLDS):
-        out, kept = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        ridge = kernel[np.ix_(kept, kept)] + np.eye(len(kept)) * (np.trace(kernel) / n)
+        out, training = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        ridge = kernel[np.ix_(training, training)] + np.eye(len(training)) * (np.trace(kernel) / n)
         # What any classifier would say of all rows alike is no evidence: columns sum to zero.
-        smooth = np.linalg.solve(ridge, kernel[np.ix_(kept, out)]).T
-        weights[np.ix_(out, kept)] = smooth - smooth.mean(axis=1, keepdims=True)
+        smooth = np.linalg.solve(ridge, kernel[np.ix_(training, out)]).T
+        weights[np.ix_(out, training)] = smooth - smooth.mean(axis=1, keepdims=True)
 
     def statistic(dealt: Matrix) -> Vector:
         return np.array([_area(predictions, line) for predictions, line in zip(dealt @ weights.T, dealt, strict=True)])

@@ -68,9 +68,9 @@ def partial_correlations(covariances: NDArray[np.float64]) -> Vector:
         covariance = covariance - cross @ inverse @ cross.swapaxes(1, 2)
     variances, before = (np.diagonal(matrix, axis1=1, axis2=2)[:, :2] for matrix in (covariance, covariances))
     # Ranks that vary at all have a variance of about 1 or more: what is far below is rounding.
-    lost = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
-    scale = np.sqrt(np.where(lost[:, None], 1.0, variances)).prod(axis=1)
-    return np.where(lost, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
+    is_explained = np.any(variances <= _NOTHING_LEFT * np.maximum(before, 1.0), axis=1)
+    scale = np.sqrt(np.where(is_explained[:, None], 1.0, variances)).prod(axis=1)
+    return np.where(is_explained, np.nan, np.clip(covariance[:, 0, 1] / scale, -1.0, 1.0))
 
 
 def _counts(chosen: NDArray[np.intp], n: int) -> NDArray[np.intp]:

@@ -118,15 +118,17 @@ def correlation(
         return Correlation(*variables, rho, rho, rho, rho, level, n, 0, 0, reason)
     rhos = bootstrap_rank_correlations(columns, n_bootstrap, generator(seed)) if n_bootstrap else np.empty(0)
     known = rhos[~np.isnan(rhos)]
-    lost = n_bootstrap - len(known)
-    if lost > _LOST * n_bootstrap:
+    n_missing = n_bootstrap - len(known)
+    if n_missing > _LOST * n_bootstrap:
         warn(
-            f"{lost} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
+            f"{n_missing} of {n_bootstrap} resamples of {n} perturbations have no correlation of {x} and {y} and are "
             "left out, so the interval may be too narrow; use more perturbations",
             CalibrationWarning,
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else (np.nan, np.nan)
-    return Correlation(*variables, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, lost)
+    return Correlation(
+        *variables, rho, float(low), float(high), _p_value(rho, n - 2 - k), level, n, n_bootstrap, n_missing
+    )
 
 
 def correlations(
@@ -203,11 +205,11 @@ def parts(table: pd.DataFrame, by: str | None) -> Iterator[tuple[Any, pd.DataFra
 
 def numbers(table: pd.DataFrame, names: Sequence[str]) -> Matrix:
     """Return columns of a table as numbers, without the lines that lack one."""
-    kept = complete_lines(table, list(names), "table")[list(names)]
-    wrong = [name for name in names if kept[name].dtype.kind not in "fiub"]
+    complete = complete_lines(table, list(names), "table")[list(names)]
+    wrong = [name for name in names if complete[name].dtype.kind not in "fiub"]
     if wrong:
-        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {kept[wrong[0]].dtype}")
-    columns: Matrix = kept.to_numpy(dtype=np.float64)
+        raise TypeError(f"table must contain numbers in column {wrong[0]!r}, got {complete[wrong[0]].dtype}")
+    columns: Matrix = complete.to_numpy(dtype=np.float64)
     finite: Matrix = columns[np.isfinite(columns).all(axis=1)]
     return finite
 

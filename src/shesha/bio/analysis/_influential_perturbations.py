@@ -56,7 +56,7 @@ def influence(
         raise ValueError(f"table must contain at least {len(given) + 4} perturbations with all values, got {n}")
     counts = np.vstack([np.ones((1, n), dtype=np.intp), 1 - np.eye(n, dtype=np.intp)])
     rho = rank_correlations(columns, counts)
-    kept = complete_lines(table, [x, y, *given], "table")
-    kept = kept[np.isfinite(kept[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
-    changes = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=kept.index)
+    complete = complete_lines(table, [x, y, *given], "table")
+    complete = complete[np.isfinite(complete[[x, y, *given]].to_numpy(dtype=float)).all(axis=1)]
+    changes = pd.DataFrame({"rho_without": rho[1:], "change": rho[0] - rho[1:]}, index=complete.index)
     return changes.sort_values("change", ascending=False, kind="stable")

@@ -56,9 +56,9 @@ def discordances(
     """
     import pandas as pd
 
-    kept = complete_lines(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
+    complete = complete_lines(table, [x, y, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
     differences = []
-    for _, part in parts(kept, by):
+    for _, part in parts(complete, by):
         a, b = (
             as_deviations(_residuals(part, name, given), part.index, float(part[name].abs().max())) for name in (x, y)
         )
@@ -115,13 +115,15 @@ def discordance_quartiles(
     import pandas as pd
 
     scores = discordances(table, x, y, by=by, given=given)
-    kept = complete_lines(table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table")
-    if not kept.index.is_unique or len(scores) < 8:
+    complete = complete_lines(
+        table, [x, y, size, *kinds.sequence(given, "given"), *([] if by is None else [by])], "table"
+    )
+    if not complete.index.is_unique or len(scores) < 8:
         raise ValueError(f"table must contain at least 8 perturbations with distinct names, got {len(scores)}")
     codes: Any = pd.qcut(scores.rank(method="first"), 4, labels=False)
     lines = []
     for code in range(4):
-        part = kept.loc[scores.index[codes == code].intersection(kept.index)]
+        part = complete.loc[scores.index[codes == code].intersection(complete.index)]
         line: dict[str, Any] = {"quartile": f"Q{code + 1}", "n": len(part)}
         for name in (y, x):
             line |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}

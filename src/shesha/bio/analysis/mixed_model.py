@@ -107,8 +107,8 @@ def mixed_model(
     ('magnitude', 0.14, 0.3)
     """
     lines = _add_logarithms(table, predictors)
-    kept = complete_lines(lines, [response, by, *predictors], "table")
-    sets = [part for _, part in parts(kept, by)]
+    complete = complete_lines(lines, [response, by, *predictors], "table")
+    sets = [part for _, part in parts(complete, by)]
     if len(sets) < 2:
         raise ValueError(
             f"table must contain at least two data sets in {by!r}, got {len(sets)}; for a single data set use "

@@ -58,10 +58,10 @@ def pooled_correlations(
     1       both -0.09
     2  magnitude -0.03
     """
-    kept = complete_lines(table, [x, y, by, *kinds.sequence(given, "given")], "table")
-    scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(kept, by)])
+    complete = complete_lines(table, [x, y, by, *kinds.sequence(given, "given")], "table")
+    scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(complete, by)])
     lines = []
-    for name, scaled_table in (("raw", kept), ("both", scaled), (x, scaled.assign(**{y: kept[y]}))):
+    for name, scaled_table in (("raw", complete), ("both", scaled), (x, scaled.assign(**{y: complete[y]}))):
         line_seed = derive_seed(seed, name, x, y, *given)
         result = correlation(
             scaled_table, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=line_seed

@@ -85,21 +85,21 @@ def single_against_combined(
     """
     from scipy.stats import mannwhitneyu
 
-    kept = complete_lines(
+    complete = complete_lines(
         table, [x, y, *argument_types.sequence(given, "given"), *([] if label is None else [label])], "table"
     )
     argument_types.text(separator, "separator")
-    names = kept.index if label is None else kept[label]
+    names = complete.index if label is None else complete[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
         raise ValueError(
             f"table must contain at least 4 single and 4 combined perturbations (names with {separator!r}), "
             f"got {(~combined).sum()} and {combined.sum()}"
         )
-    scores = _residual_ranks(numbers(kept, [y, *given])) if given else kept[y].to_numpy(dtype=float)
+    scores = _residual_ranks(numbers(complete, [y, *given])) if given else complete[y].to_numpy(dtype=float)
     u, p = mannwhitneyu(scores[~combined], scores[combined])
     kinds = tuple(
-        _kind(kept[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
+        _kind(complete[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
     )
     return Combined(kinds, float(u), float(p), tuple(given))
 
