@@ -93,7 +93,7 @@ def read_representations(
 def load_labels(path: Path, column: str | None, *, by_position: bool = False) -> Any:
     """Read labels, with row names if the file has them, unless rows are matched by position."""
     from shesha.io import read_labels
-    from shesha.io.readers import read_named_labels
+    from shesha.io.read import read_named_labels
 
     return read_labels(path, column) if by_position else read_named_labels(path, column)
 

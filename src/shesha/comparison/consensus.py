@@ -14,7 +14,7 @@ from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
 from shesha.nulls.design_builder import exchange

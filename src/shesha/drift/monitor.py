@@ -27,7 +27,7 @@ from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import array_shape
+from shesha.support.device_arrays import array_shape
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.inputs import validation as check
 from shesha.measures.registry import measure
-from shesha.support.arrays import convert_like, namespace, thin_svd, to_host
+from shesha.support.device_arrays import convert_like, namespace, thin_svd, to_host
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Basis

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import clip_rounding
+from shesha.kernels.rounding_and_scaling import clip_rounding
 from shesha.measures import sampled_estimates
 from shesha.measures._shared_caveats import FEW_UNITS, SUPERPOSITION
 from shesha.measures.registry import measure

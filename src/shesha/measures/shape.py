@@ -10,7 +10,7 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import standard_rows
 from shesha.measures.registry import measure
-from shesha.support.arrays import namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.device_arrays import namespace, norm, singular_values, take_rows, thin_svd, to_host
 from shesha.support.warnings import NotEstimable
 from shesha.views import Features
 

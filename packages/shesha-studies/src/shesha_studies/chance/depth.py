@@ -13,7 +13,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, rate, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 

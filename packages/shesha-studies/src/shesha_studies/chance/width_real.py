@@ -12,7 +12,7 @@ from shesha.descriptors import participation_ratio
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import matched_rows_null, sampled_feature_halves
+from shesha.kernels import row_matching_correlations, sampled_feature_halves
 from shesha.kernels.distances import Metric, find_undirected_rows
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Matrix, Seed, Vector
 from shesha.views._rows import Rows
-from shesha.views.rdm_input import UndirectedRowsError
-from shesha.views.split_halves import Draw, draw_sampler, half_metric
+from shesha.views.feature_halves import Draw, draw_sampler, half_metric
+from shesha.views.undirected_rows import UndirectedRowsError
 
 FEWEST_PAIRS = 1000
 """Smallest number of pairs per partition; a rank correlation of fewer is biased."""
@@ -51,7 +51,7 @@ class SampledHalves:
         self, chosen: Matrix, draw: Draw, partners: Sequence[Index], n_pairs: int, rng: np.random.Generator
     ) -> Vector:
         """Correlate the first half of random pairs of some rows with the second half of their partners."""
-        return matched_rows_null.row_matching_correlations(
+        return row_matching_correlations.row_matching_correlations(
             chosen, n_pairs, self._half_metric, self._plan(draw), partners, rng
         )
 

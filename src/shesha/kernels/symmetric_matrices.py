@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shesha.kernels import device_kernels
 from shesha.kernels.threads import parallel, single_threaded_blas
-from shesha.support.arrays import elsewhere
+from shesha.support.device_arrays import elsewhere
 from shesha.support.types import Vector
 
 _BLOCK = 1 << 15

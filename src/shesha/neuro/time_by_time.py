@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import coordinate_values, split_names
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import centred_ranks
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.threads import single_threaded_blas
-from shesha.kernels.trial_geometry import centred_ranks
-from shesha.neuro._order_null import Null, Orders
+from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, unused_trials
 from shesha.neuro.trial_halves import Halves, How

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from shesha.inputs import make_data_array
 from shesha.inputs import validation as check
-from shesha.kernels.crossvalidated_distances import across_runs, crossvalidated_products, from_products
+from shesha.kernels.condition_distances import compress_columns
+from shesha.kernels.crossnobis import across_runs, crossvalidated_products, from_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
-from shesha.kernels.trial_geometry import compress_columns
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.results import TrialScore
 from shesha.support.defaults import N_PERMUTATIONS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shesha.inputs import NamedRows
+from shesha.io._file_contents import Contents, Keys, StoredArray, contents
 from shesha.io._labels import labels_of_arrays
-from shesha.io._stored_array import Contents, Keys, StoredArray, contents
 from shesha.io._tables import Table, labels_of_table, matrix_of_table
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.types import Array

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shesha.kernels import ranks
 from shesha.kernels.distances import Metric
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.support.types import Index, Matrix, Vector
 

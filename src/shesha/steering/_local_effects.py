@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from shesha.steering._coordinates import Coordinates
 from shesha.steering._directions import Probe
+from shesha.steering._principal_coordinates import Coordinates
 from shesha.support.types import Labels, Mask, Matrix, Vector
 
 NEIGHBOURS = 10

@@ -11,9 +11,9 @@ import numpy as np
 
 from shesha.inputs import NamedRows
 from shesha.inputs import validation as check
-from shesha.io._format import Format
+from shesha.io._file_contents import Contents
+from shesha.io._format_type import Format
 from shesha.io._labels import read_lines
-from shesha.io._stored_array import Contents
 from shesha.io._unsupported_formats import how_to_convert
 from shesha.io.file_checks import require_existing, require_file
 from shesha.io.formats import formats

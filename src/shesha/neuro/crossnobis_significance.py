@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.kernels.threads import single_threaded_blas
 from shesha.neuro._trials import Conditions, Trials
-from shesha.neuro.crossvalidated_distances import Crossed, Estimate, run_codes
+from shesha.neuro.crossnobis import Crossed, Estimate, run_codes
 from shesha.nulls import benjamini_hochberg, holm
 from shesha.report import columns
 from shesha.results import sentence_parts as say

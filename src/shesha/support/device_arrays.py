@@ -224,3 +224,13 @@ def thin_svd(matrix: Any) -> tuple[Any, Vector, Any]:
     """Left singular vectors (columns), singular values, right singular vectors (rows)."""
     left, values, right = namespace(matrix).linalg.svd(matrix, full_matrices=False)
     return left, to_host(values), right
+
+
+def input_precision(X: Any) -> float:
+    """Relative rounding error of the stored numbers of an array."""
+    if stays(X):
+        xp = namespace(X)
+        kind = X.dtype if xp.isdtype(X.dtype, "real floating") else xp.float64
+        return float(xp.finfo(kind).eps)
+    dtype = X.dtype if hasattr(X, "toarray") else to_host(X).dtype
+    return float(np.finfo(dtype if dtype.kind == "f" else float).eps)

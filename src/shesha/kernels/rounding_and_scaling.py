@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from shesha.support.arrays import largest
+from shesha.support.device_arrays import largest
 from shesha.support.types import Matrix
 
 ROUNDING = 2.0**-45

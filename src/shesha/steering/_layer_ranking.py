@@ -13,9 +13,9 @@ from shesha.inputs import orders, split_names
 from shesha.inputs import validation as check
 from shesha.nulls import summarise
 from shesha.results import LayerRanking, RankedLayer
-from shesha.steering._coordinates import Coordinates, coordinates
 from shesha.steering._directions import METHODS, Method
 from shesha.steering._labelled_rows import Labelled, check_labelled
+from shesha.steering._principal_coordinates import Coordinates, coordinates
 from shesha.steering._probe_averages import SATURATED, interval, mean
 from shesha.steering._protocol import SCORES, Outcome, Setup, draw_plan, outcomes
 from shesha.steering._strengths import RELATIVE, Units, strengths

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views.representation import Representation, View
