@@ -97,8 +97,10 @@ def test_shrinkage_is_that_of_scikit_learn():
 
 def test_matched_shifts_start_from_the_nearest_controls():
     X, labels = cells(far=0.0)
-    controls, own = X[labels == "control"], X[labels == "g0"]
-    v = np.stack([one - controls[np.argsort(np.linalg.norm(controls - one, axis=1))[:7]].mean(axis=0) for one in own])
+    controls, group_units = X[labels == "control"], X[labels == "g0"]
+    v = np.stack(
+        [one - controls[np.argsort(np.linalg.norm(controls - one, axis=1))[:7]].mean(axis=0) for one in group_units]
+    )
     table = coherence_by_group(X, labels, "control", method="knn", k=7, n_draws=0)
     assert table["g0"].coherence == pytest.approx(mean_cosine(v), abs=1e-9)
     assert table["g0"].unbiased == pytest.approx(pairwise_cosine(v), abs=1e-9)

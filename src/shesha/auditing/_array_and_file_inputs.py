@@ -56,7 +56,7 @@ def _find_files(representations: Any, layer_axis: LayerAxis) -> Files | None:
 def _file_subjects(files: Files, store: ResultStore) -> dict[str, Subject]:
     """Describe files; one that cannot be read is left out, with a warning."""
     index = index_files(files, store)
-    index.tell()
+    index.warn_of_left_out()
     if not index.known:
         reasons = "; ".join(f"left out: {path}: {reason}" for path, reason in index.left_out.items())
         raise ValueError(f"representations must be at least one that can be read, got none; {reasons}".rstrip("; "))
@@ -75,7 +75,7 @@ def _mapping_subjects(representations: Any, layer_axis: LayerAxis, store: Result
         subjects |= new
     if repeated:
         raise ValueError(f"representations must have distinct names, got {', '.join(repeated)} more than once")
-    index.tell()
+    index.warn_of_left_out()
     if not subjects:
         raise ValueError(f"representations must be at least one that can be read, got {index.left_out}")
     return _align_rows(subjects)

@@ -62,11 +62,11 @@ def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
     return width(cka, first.mean_inner(second), unbiased, sides[0].n_rows, widths)
 
 
-def add_doubt(doubts: Doubts, one: Doubt | None) -> Doubts:
+def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
     """Insert a doubt in the order of the effects."""
-    if one is None:
+    if new_doubt is None:
         return doubts
-    return replace(doubts, found=tuple(sorted((one, *doubts.found), key=lambda doubt: -doubt.effect)))
+    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
 
 
 def replace_row_effects(

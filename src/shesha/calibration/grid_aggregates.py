@@ -74,9 +74,9 @@ def _total(reduce: Callable[[Matrix], float], grid: Matrix, draw: int) -> float:
     return check.real_number(value, "what aggregate returns")
 
 
-def best_total(found: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
+def best_total(reduced: Vector, closer: str, bounds: tuple[float, float], maximum: float | None) -> float | None:
     """Return the measure's best possible value, unless numbers outside its bounds rule it out."""
     low, high = bounds
-    known = found[~np.isnan(found)]
+    known = reduced[~np.isnan(reduced)]
     on_scale = bool(((known >= low) & (known <= high)).all())
     return best_value(closer, bounds if on_scale else (-np.inf, np.inf), maximum)

@@ -72,10 +72,10 @@ class MatchedPool:
         near = near[keep].reshape(n, -1)
         return cls(pool, near, k, _means(pool.rows, near[:, :k]))
 
-    def shifts(self, chosen: Index, apart: Index) -> Matrix:
-        """Shifts of the chosen rows from their nearest controls outside `apart`."""
+    def shifts(self, chosen: Index, excluded: Index) -> Matrix:
+        """Shifts of the chosen rows from their nearest controls outside `excluded`."""
         out = np.zeros(len(self.pool), dtype=bool)
-        out[apart] = True
+        out[excluded] = True
         near = self.near[chosen]
         free = ~out[near]
         is_nearest = free & (np.cumsum(free, axis=1) <= self.k)
@@ -96,10 +96,10 @@ class MatchedPool:
         return shifts
 
 
-def score_null_group(pools: list[MatchedPool], chosen: list[Index], apart: list[Index]) -> Matrix:
+def score_null_group(pools: list[MatchedPool], chosen: list[Index], excluded: list[Index]) -> Matrix:
     """Score one null group relative to the nearest controls of its rows; arguments as for `members`."""
     tally = Tally.empty(pools[0].pool.rows.shape[1])
-    for pool, members, excluded in zip(pools, chosen, apart, strict=True):
+    for pool, members, excluded_rows in zip(pools, chosen, excluded, strict=True):
         if len(members):
-            tally.add_shifts(pool.shifts(members, excluded))
+            tally.add_shifts(pool.shifts(members, excluded_rows))
     return tally.scores()

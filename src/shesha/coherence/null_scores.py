@@ -55,7 +55,9 @@ class Tally:
         return np.asarray(scores_of_sums(self.units[None], self.shifts[None], *numbers)[0])
 
 
-def null_group_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: int | Index, n_controls: int) -> Matrix:
+def null_group_reference(
+    mean: Matrix, others: Matrix, n: int | Index, n_excluded: int | Index, n_controls: int
+) -> Matrix:
     """Reference of a null group, corrected so that its shifts vary as much as those of a real group.
 
     A fake leaves fewer controls, whose mean is noisier: its mean shift has variance 1/n + 1/(N - a) instead of
@@ -66,11 +68,11 @@ def null_group_reference(mean: Matrix, others: Matrix, n: int | Index, n_apart: 
     ----------
     mean, others : arrays of shape (d,) or (n_groups, d)
         Means of the fake group, and of the controls left.
-    n, n_apart : int, or arrays of shape (n_groups, 1)
+    n, n_excluded : int, or arrays of shape (n_groups, 1)
         Rows of the fake group, and of all that are no controls of it (the rest of its units).
     n_controls : int
     """
-    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_apart)))
+    step = np.sqrt((1 / n + 1 / n_controls) / (1 / n + 1 / (n_controls - n_excluded)))
     return np.asarray(mean - step * (mean - others))
 
 
@@ -151,7 +153,7 @@ def scores_of_sums(units: Matrix, shifts: Matrix, directed: Vector, square: Vect
 def members(
     pools: Sequence[Pool],
     chosen: Sequence[Index],
-    apart: Sequence[Index],
+    excluded: Sequence[Index],
     *,
     corrected: bool = True,
     stretches: Sequence[float] | None = None,
@@ -162,7 +164,7 @@ def members(
     ----------
     pools : one per block
     chosen : one array of places per block
-    apart : one array of places per block
+    excluded : one array of places per block
         The chosen rows and the rest of their units, which are not controls of this null group.
     corrected : bool
         Whether to correct the reference, because the real group is compared with all rows of the pools; False if it
@@ -172,14 +174,14 @@ def members(
     """
     tally = Tally.empty(pools[0].rows.shape[1])
     stretches = stretches or [1.0] * len(pools)
-    for pool, indices, excluded, stretch in zip(pools, chosen, apart, stretches, strict=True):
+    for pool, indices, excluded_rows, stretch in zip(pools, chosen, excluded, stretches, strict=True):
         if len(indices):
             rows = pool.rows[indices]
-            total, n_left = rows.sum(axis=0), len(pool) - len(excluded)
-            reference = (pool.total - pool.rows[excluded].sum(axis=0)) / n_left
+            total, n_left = rows.sum(axis=0), len(pool) - len(excluded_rows)
+            reference = (pool.total - pool.rows[excluded_rows].sum(axis=0)) / n_left
             if corrected:
                 reference = null_group_reference(
-                    total / len(indices), reference, len(indices), len(excluded), len(pool)
+                    total / len(indices), reference, len(indices), len(excluded_rows), len(pool)
                 )
             else:
                 reference = total / len(indices) - stretch * (total / len(indices) - reference)

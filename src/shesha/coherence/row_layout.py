@@ -1,4 +1,4 @@
-"""Layout of the rows: controls, groups, and the block with the reference of each row."""
+"""The role of each row: control or group, and the block that gives its reference."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ class UnitDraws:
     sizes: list[Index]
     places: list[list[Index]]
     """Indices of the rows of each unit in the pool of its block."""
-    own: list[frozenset[int]]
+    group_units: list[frozenset[int]]
     """Which of these units belong to the group, if labels are shuffled."""
     reason: str = ""
 
     @property
     def may_draw_own_units(self) -> bool:
         """Whether the group's own units may be drawn."""
-        return any(self.own)
+        return any(self.group_units)
 
     def scores(self, of_controls: Scorer, n_draws: int, seed: tuple[int, ...]) -> tuple[NDArray[np.float64], str]:
         """Score all choices of units if there are at most as many as draws, otherwise random ones."""
@@ -64,7 +64,7 @@ class UnitDraws:
         n, n_units = len(self.sizes[0]), len(self.places[0])
         if len(self.pools) > 1 or comb(n_units, n) > n_draws + self.may_draw_own_units:
             return None
-        return [np.array(units) for units in combinations(range(n_units), n) if frozenset(units) != self.own[0]]
+        return [np.array(units) for units in combinations(range(n_units), n) if frozenset(units) != self.group_units[0]]
 
     def _draw(self, rng: np.random.Generator, units: Index | None) -> Chosen:
         chosen, excluded = [], []

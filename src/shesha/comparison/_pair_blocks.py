@@ -76,7 +76,7 @@ class Cell:
     measure: str
     first: str
     second: str
-    found: StoredScore
+    score: StoredScore
     lost: bool = False
     """Whether the reason is unrelated to the data."""
 
@@ -158,14 +158,16 @@ class Comparisons:
     """Memory for each worker."""
     meter: Meter
     calibration: Calibration | None = None
-    found: dict[str, dict[Pair, StoredScore]] = field(init=False)
+    stored_scores: dict[str, dict[Pair, StoredScore]] = field(init=False)
     """Stored and new comparisons, by measure and pair."""
 
     def __post_init__(self) -> None:
         """Read the comparisons of earlier runs, and count the remaining ones."""
-        self.found = {measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures}
+        self.stored_scores = {
+            measure.name: self._stored_pairs(measure) for group in self.groups for measure in group.measures
+        }
         for group in self.groups:
-            done = (self.found[measure.name] for measure in group.measures)
+            done = (self.stored_scores[measure.name] for measure in group.measures)
             n_left = sum(pair not in known for pairs, known in zip(group.pairs, done, strict=True) for pair in pairs)
             if n_left:
                 self.meter.expect(group.measures[0].view_key, n_left)
@@ -214,7 +216,7 @@ class Comparisons:
         block_of = {name: number // side for number, name in enumerate(self.places)}
         blocks: dict[tuple[int, ...], list[list[Pair]]] = {}
         for position, (measure, pairs) in enumerate(zip(group.measures, group.pairs, strict=True)):
-            known = self.found[measure.name]
+            known = self.stored_scores[measure.name]
             for pair in pairs:
                 if pair not in known:
                     corner = tuple(sorted(block_of[name] for name in pair))
@@ -255,11 +257,11 @@ class Comparisons:
     def _keep(self, cells: Sequence[Cell]) -> None:
         keys = {f"{self._prefixes[cell.measure]}{cell.first}/{cell.second}": cell for cell in cells}
         for kind, is_lost in ((self._kind, False), (LOST, True)):
-            values = {key: self._text(cell.found) for key, cell in keys.items() if cell.lost is is_lost}
+            values = {key: self._text(cell.score) for key, cell in keys.items() if cell.lost is is_lost}
             if values:
                 self.store.put(kind, values)
         for cell in cells:
-            self.found[cell.measure][cell.first, cell.second] = cell.found
+            self.stored_scores[cell.measure][cell.first, cell.second] = cell.score
 
     def _text(self, result: StoredScore) -> str:
         return json.dumps(result if self.calibration is not None else result[:3])

@@ -71,7 +71,7 @@ class Run:
             self.index = self._index_inputs(store)
             self.index.align_rows()
             _require_comparable(self.index)
-            self.index.tell()
+            self.index.warn_of_left_out()
             known = self.index.known
             pairs = {measure.name: pairs_of(measure, list(known)) for measure in self._measures}
             skipped = _too_large(self._measures, known)
@@ -113,7 +113,7 @@ class Run:
                 runs.run(plan, executor, meter)
             except KeyboardInterrupt:
                 self.interrupted = True
-        return plan.found
+        return plan.stored_scores
 
     def _contents(self, measure: Measure, pairs: Sequence[Pair], skipped: Mapping[Any, str]) -> tuple[Pair, ...]:
         """Return the pairs of contents that a measure compares, each once even if it has several names."""

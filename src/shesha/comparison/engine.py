@@ -42,11 +42,11 @@ class Group:
         """Every pair that some measure compares."""
         return list(dict.fromkeys(pair for pairs in self.pairs for pair in pairs))
 
-    def view_bytes(self, source: Representation, beside: Representation | None = None) -> tuple[int, int]:
+    def view_bytes(self, source: Representation, other: Representation | None = None) -> tuple[int, int]:
         """Memory of the finished view of a representation, and additional memory while it is computed."""
         kind, options = self.measures[0].view_key
         try:
-            folding = choose_folding(source, source if beside is None else beside, kind.folding)
+            folding = choose_folding(source, source if other is None else other, kind.folding)
             return kind.memory(*source.size(folding), **dict(options))
         except (TypeError, ValueError):
             # An option of the wrong kind is told when the view is made.
@@ -160,7 +160,7 @@ class Stretch:
     group: Group
     pairs: tuple[Pair, ...]
     sides: Mapping[Pair, Sides]
-    looks: Mapping[int, _ComputedView]
+    views: Mapping[int, _ComputedView]
     """Views by the identity of the side; feature maps differ by pair, matrices do not."""
     skipped: Skipped
 
@@ -189,8 +189,11 @@ class Stretch:
             if (measure.name, pair) in self.skipped:
                 return PairScore(*pair, missing_score(measure, self.skipped[measure.name, pair]))
             a, b = self.sides[pair]
-            share = sum(self.looks[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
-            return PairScore(*pair, _score_pair(measure, pair, (a, b), (self.looks[id(a)], self.looks[id(b)]), share))
+            share = sum(self.views[id(side)].seconds / uses[id(side)] for side in (a, b)) / len(self.group.measures)
+            return PairScore(
+                *pair,
+                _score_pair(measure, pair, (a, b), (self.views[id(a)], self.views[id(b)]), share),
+            )
 
         yield from parallel(compare, self.tasks)
 
@@ -200,7 +203,7 @@ def _make_views(group: Group, sources: Sources, tile: Sequence[Pair], skipped: S
     usable = [pair for pair in tile if (first.name, pair) not in skipped]
     sides = {(x, y): aligned(sources[x], sources[y], first.view.folding, anywhere=first.anywhere) for x, y in usable}
     stretch = Stretch(group, tuple(tile), sides, {}, skipped)
-    return replace(stretch, looks=_compute_views(group, stretch.unique))
+    return replace(stretch, views=_compute_views(group, stretch.unique))
 
 
 def _compute_views(group: Group, sides: list[Representation]) -> dict[int, _ComputedView]:

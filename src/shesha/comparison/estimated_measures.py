@@ -37,11 +37,11 @@ def refuse_with_moments(options: Mapping[str, Any]) -> None:
         raise ValueError(f"{', '.join(used)} must be left out with Moments, which hold no single rows, got {used[0]}")
 
 
-def require_plain(asked: Sequence[str], others: Mapping[str, Any]) -> None:
+def require_plain(sample_options: Sequence[str], others: Mapping[str, Any]) -> None:
     """Refuse a sample together with options that need all rows at once."""
     options = [name for name, value in others.items() if value is not None and value is not False]
-    if asked and options:
-        raise ValueError(f"{asked[0]} must be left out with {options[0]}, got both")
+    if sample_options and options:
+        raise ValueError(f"{sample_options[0]} must be left out with {options[0]}, got both")
 
 
 def exceeds_memory(X: Any, Y: Any, others: Mapping[str, Any]) -> bool:

@@ -102,7 +102,7 @@ class Index:
         for name, order in orders({name: source.names for name, source in self.known.items()}).items():
             self.known[name] = self.known[name].take_rows(order)
 
-    def tell(self) -> None:
+    def warn_of_left_out(self) -> None:
         """Warn of inputs that are left out."""
         for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
@@ -168,12 +168,12 @@ def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dic
     return index_file(label, Files([path]), store, index)
 
 
-def index_file(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, IndexedInput]:
+def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
-    arrays = dict(_arrays(require_existing(path), files, store, found))
+    arrays = dict(_arrays(require_existing(path), files, store, index))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 

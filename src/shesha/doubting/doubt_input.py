@@ -47,7 +47,7 @@ class Subject:
     ordered: bool = True
     """Whether the order of the rows may be meaningful."""
     seed: int = 0
-    given: Mapping[str, Any] = field(default_factory=dict)
+    computed: Mapping[str, Any] = field(default_factory=dict)
     """Results that the caller already has: 'dependence', and 'checked', the `DiagnosticRows` of each side."""
     numbers: Index | None = None
     """Numbers of the rows, if some were left out."""
@@ -92,7 +92,7 @@ class Subject:
     @cached_property
     def units(self) -> tuple[float, ...]:
         """A power of two near the largest number of each side: squares of what is divided by it stay within range."""
-        largest = self.given.get("largest", ())
+        largest = self.computed.get("largest", ())
         return tuple(_power_of_two(value) if value > 0 else 1.0 for value in largest or map(_largest, self.sides))
 
     def read(self, side: int, rows: Index) -> Matrix:
@@ -105,7 +105,7 @@ class Subject:
             yield block / self.units[side]
 
     @cached_property
-    def longest(self) -> tuple[Index, ...]:
+    def farthest_rows(self) -> tuple[Index, ...]:
         """On each side, the rows that are farthest from the median of the checked ones, farthest first."""
         rows_by_side = []
         for side, sample in enumerate(self.samples):
@@ -130,8 +130,8 @@ class Subject:
     @cached_property
     def diagnostic_rows(self) -> tuple[DiagnosticRows, ...]:
         """The rows of each side whose inner products are computed once for all checks; none if rows are read slowly."""
-        if "checked" in self.given or any(side.is_sparse for side in self.sides):
-            return tuple(self.given.get("checked", ()))
+        if "checked" in self.computed or any(side.is_sparse for side in self.sides):
+            return tuple(self.computed.get("checked", ()))
         return tuple(DiagnosticRows(side.sample) for side in self.sides)
 
     def products(self, side: int, rows: Index) -> Matrix:
@@ -143,7 +143,7 @@ class Subject:
     @cached_property
     def _products(self) -> list[tuple[Index, Matrix]]:
         """The checked and the longest rows, and their inner products on each side."""
-        rows = np.unique(np.concatenate([self.places, *self.longest]))
+        rows = np.unique(np.concatenate([self.places, *self.farthest_rows]))
         return [(rows, self._side_products(side, rows)) for side in range(len(self.sides))]
 
     def _side_products(self, side: int, rows: Index) -> Matrix:
@@ -193,7 +193,7 @@ class Subject:
     @cached_property
     def dependence(self) -> Dependence:
         """Signs that rows depend on one another."""
-        dependence: Dependence | None = self.given.get("dependence")
+        dependence: Dependence | None = self.computed.get("dependence")
         if dependence is not None:
             return dependence
         checked = self.diagnostic_rows or tuple(DiagnosticRows(side.sample) for side in self.sides)

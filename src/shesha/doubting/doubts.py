@@ -176,7 +176,7 @@ def find_pair_doubts(
     looked = dependence if order else Dependence(len(rows), 1.0, 0.5, 0.0)
     computed = _computed_inputs(looked, [diagnostic_rows(side) for side in sides] if not len(bad) else None)
     computed["largest"] = [largest for _, largest in extremes]
-    subject = Subject(tuple(used), "cosine", ordered=order, given=computed, numbers=rows)
+    subject = Subject(tuple(used), "cosine", ordered=order, computed=computed, numbers=rows)
     return _raise_doubts(subject, "RSA", only_cheap=only_cheap)
 
 

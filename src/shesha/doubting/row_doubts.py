@@ -170,8 +170,8 @@ def far_rows_first(subject: Subject) -> tuple[Index, int]:
     Far rows that form a cluster of their own are no outliers, and are left to the doubt of a rare cluster.
     """
     far_rows: list[int] = []
-    for side, longest in enumerate(subject.longest):
-        far_rows += [row for row in _unclustered_rows(subject, side, longest).tolist() if row not in far_rows]
+    for side, farthest_rows in enumerate(subject.farthest_rows):
+        far_rows += [row for row in _unclustered_rows(subject, side, farthest_rows).tolist() if row not in far_rows]
     first = np.array(far_rows, dtype=np.intp)
     return np.concatenate([first, np.setdiff1d(subject.places, first)]), len(first)
 
