@@ -124,7 +124,7 @@ def test_too_little_memory_for_squares_changes_nothing(small, monkeypatch, name)
     X, Y = data(40, 30, 30)
     orders = drawn(40)
     found = calibrate(X, Y, small(name), permutations=orders)
-    monkeypatch.setattr(null_kernel, "_fits", lambda rows, columns: False)
+    monkeypatch.setattr(null_kernel, "_fits_memory", lambda rows, columns: False)
     assert_allclose(calibrate(X, Y, small(name), permutations=orders).null, found.null, **EXACT)
 
 
