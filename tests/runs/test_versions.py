@@ -229,7 +229,7 @@ def test_own_code_counts_as_it_is_written(own):
 
 def test_own_code_counts_with_the_kernels_it_uses(own, edited):
     text = "from shesha.kernels.neighbours import *\n\ndef f(X, Y):\n    return 1.0\n"
-    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "upper_triangles")))
+    assert version_of_code(own(text)) != version_of_code(own(text.replace("neighbours", "symmetric_matrices")))
 
 
 def test_code_without_source_counts_as_it_is_compiled():

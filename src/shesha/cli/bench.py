@@ -151,11 +151,8 @@ def status_command(store: StoreFile = _DEFAULT, suite: OwnSuite = None) -> None:
         failed = opened.query("SELECT description, reason FROM model WHERE accuracy IS NULL")
         without, fewer = failures(opened), describe_missing_rows(opened)
     known = progress["comparisons"].notna()
-    typer.echo(
-        _format_frame(
-            progress.assign(comparisons=progress["comparisons"].astype(object).where(known, "after training"))
-        )
-    )
+    comparisons = progress["comparisons"].astype(object).where(known, "after training")
+    typer.echo(_format_frame(progress.assign(comparisons=comparisons)))
     for description, reason in failed:
         typer.echo(f"failed: {description}: {reason}")
     if fewer:

@@ -104,22 +104,16 @@ class DriftMonitor:
     ) -> None:
         n_rows = next(iter(getattr(reference, "shape", None) or array_shape(reference)), 4)
         chosen = choose_measures(measures, n_rows)
-        stored_reference = Reference.build(reference, labels, chosen)
+        ref = Reference.build(reference, labels, chosen)
         unchanged = None
         if nulls is not None:
-            unchanged = NoiseFloor.build(
-                many(nulls),
-                stored_reference.representation,
-                chosen,
-                stored_reference.codes,
-                len(stored_reference.classes),
-            )
+            unchanged = NoiseFloor.build(many(nulls), ref.representation, chosen, ref.codes, len(ref.classes))
         level = check_level(false_alarm, run_length, unchanged, n_resamples)
         allowed = TOLERANCE if unchanged is None else 0.0
         self.run_length = run_length
         self.about = plain_about(about)
         limit = allowed if tolerance is None else check.require_at_least(tolerance, "tolerance", 0.0)
-        self._setting = Setting(stored_reference, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
+        self._setting = Setting(ref, chosen, unchanged, level, limit, n_resamples, draw_seed(seed))
         self._history: History = InMemory()
 
     @property
@@ -260,17 +254,12 @@ class DriftMonitor:
         """
         plain, arrays, history = monitor_files.read(kinds.path(folder, "folder"))
         measures = [get(name) for name in plain["measures"]]
-        stored_reference = Reference.from_stored(plain, arrays, measures)
-        null_arrays = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
+        ref = Reference.from_stored(plain, arrays, measures)
+        nulls = [arrays[f"null_{part}"] for part in ("drifts", "rows", "classes") if f"null_{part}" in arrays]
         monitor = cls.__new__(cls)
-        monitor.run_length, monitor.about = plain["run_length"], plain["about"]
-        monitor._setting = Setting(
-            stored_reference,
-            measures,
-            NoiseFloor(*null_arrays) if null_arrays else None,
-            *(plain[name] for name in _PLAIN),
-        )
-        monitor._history = history
+        floor = NoiseFloor(*nulls) if nulls else None
+        monitor._setting = Setting(ref, measures, floor, *(plain[name] for name in _PLAIN))
+        monitor.run_length, monitor.about, monitor._history = plain["run_length"], plain["about"], history
         return monitor
 
     @cached_property

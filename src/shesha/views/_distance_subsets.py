@@ -22,7 +22,7 @@ _QUANTILE = 0.9
 
 @dataclass(frozen=True)
 class DistanceSubsets(View):
-    """Euclidean distances within subsets of the rows, each subset's divided by its own 0.9 quantile."""
+    """Euclidean distances within subsets of the rows, divided by the 0.9 quantile of their subset."""
 
     subsets: tuple[Index, ...]
     rows: Matrix | None

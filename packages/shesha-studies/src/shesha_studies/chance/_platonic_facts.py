@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -18,6 +20,7 @@ from shesha.studies.facts import (
     smallest,
 )
 from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
+from shesha_studies.chance._two_modalities import trends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +31,11 @@ _NO_TREND = 0.3
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
     """Return what decides the claims; `measures` are the library's names of the global and of the local ones."""
-    found = mean_trends(rows)
+    found = mean_trends(rows).assign(lost=lambda one: one.before - one.after)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     made: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        own = found[found.measure == measure]
-        made |= {f"{name}_{when}": over_correlations(own[when]) for when in ("before", "after")}
-        made[f"{name}_lost"] = over_draws(own.before - own.after)
+        made |= {f"{name}_{when}": _over_sets(found, measure, when) for when in ("before", "after", "lost")}
     told = (
         f"{called[name]} {means.before[name]:+.2f} before and {means.after[name]:+.2f} after"
         for name in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
@@ -56,13 +57,15 @@ def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
 
 
 def _over_sets(found: pd.DataFrame, measure: str, column: str) -> Fact:
-    """Mean over sets of models, of correlations or of what they lose."""
-    values = found[found.measure == measure][column]
-    return over_draws(values) if column == "lost" else over_correlations(values)
+    """Mean over data sets, of correlations or of what they lose; sets of models of the same data share networks."""
+    own = found[found.measure == measure]
+    if column == "lost":
+        return over_draws(own.lost.groupby(own.data).mean())
+    return over_correlations(np.tanh(np.arctanh(own[column]).groupby(own.data).mean()))
 
 
 def _kernels(found: pd.DataFrame) -> dict[str, Any]:
-    """Whether linear and RBF CKA rise with capability or width, before and after; sets of models are the units."""
+    """Whether linear and RBF CKA rise with capability or width, before and after; data sets are the units."""
     made: dict[str, Any] = {}
     for key, columns in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         for axis, column in zip(("capability", "width"), columns, strict=True):
@@ -75,7 +78,6 @@ def _kernels(found: pd.DataFrame) -> dict[str, Any]:
 def _other_global(means: pd.DataFrame, found: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
-    found = found.assign(lost=found.before - found.after)
     return {
         "global in words": _moves(means, others),
         "global_before": smallest(_over_sets(found, name, "before") for name in others),
@@ -90,14 +92,13 @@ def _local(
     """Neighbourhoods, and whether they part from global scores."""
     names = [name for name in measures["local"] if name in means.dropna().index]
     local = means.loc[names]
-    found = found.assign(lost=found.before - found.after)
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
     chosen = {kind: free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")}
     hits = {kind: rate(int(own.sum()), len(own)) for kind, own in chosen.items()}
-    parted = found[found.measure.isin(names)].groupby(["data", "partner"]).lost.mean()
-    parted = found[found.measure == "CKA"].set_index(["data", "partner"]).lost - parted
+    parted = found[found.measure == "CKA"].groupby("data").lost.mean()
+    parted = parted - found[found.measure.isin(names)].groupby("data").lost.mean()
     flat = [name for name in names if local.before[name] < _NO_TREND]
     return {
         **{"local in words": _moves(means, names), "flat in words": ", ".join(flat)},
@@ -111,16 +112,21 @@ def _local(
     }
 
 
-def _untrained_scores(rows: pd.DataFrame) -> dict[str, float]:
-    """Calibrated scores of the narrowest and the widest untrained networks."""
+def _untrained_scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Calibrated scores of the narrowest and the widest untrained networks, and what training adds to the rise."""
     bare = untrained_scores(rows)
     if bare.empty:
         return {}
     ends = {"narrow": bare[bare.width == bare.width.min()], "wide": bare[bare.width == bare.width.max()]}
     scores = {end: own.groupby("measure").score.mean() for end, own in ends.items()}
-    return {
+    told = {
         f"untrained {name}, {end}": one[name]
         for end, one in scores.items()
         for name in ("CKA", "mutual kNN(k=10)")
         if name in one
     }
+    own = rows[(rows.measure == "mutual kNN(k=10)") & (rows.null == "free") & (rows.partner == 512)]
+    after, before = (
+        trends(own[part], ["score"], "width").set_index("data").score for part in (own.epochs > 0, own.epochs == 0)
+    )
+    return {**told, "training_adds": over_draws(after - before)}

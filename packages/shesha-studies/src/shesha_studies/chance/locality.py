@@ -193,7 +193,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
-    noisy = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS)) & (copies.noise == copies.noise.max())]
+    narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
+    noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
     hits, wide = knn.groupby("value").hit.mean(), models[_kernel_rows(models, RBF, max(BANDWIDTHS))]
     return as_facts(
@@ -212,6 +213,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
                 "copy_lowest": noisy.score.min(),
                 "copy_highest": noisy.score.max(),
             },
+            # Copies that move no data set's local distances by more than 0.05 in correlation.
+            "close_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
+            "copies in words": "; ".join(_copy_in_words(noise, own) for noise, own in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
             "widest_hits": _hits(wide),
@@ -224,6 +228,13 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]:
     return (rows.lens == lens) & (rows.value == value)
+
+
+def _copy_in_words(noise: Any, own: pd.DataFrame) -> str:
+    near, score = own.agreement, own.score
+    return (
+        f"{noise:.0%} of noise (distances {near.min():.2f} to {near.max():.2f}) {score.min():.3f} to {score.max():.3f}"
+    )
 
 
 def _hits(rows: pd.DataFrame) -> Fact:

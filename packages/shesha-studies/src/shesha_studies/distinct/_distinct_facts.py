@@ -102,6 +102,7 @@ def _levels(found: Findings) -> Mapping[str, Any]:
     others = {measure: one.value for (measure, kind), one in found.alternatives.items() if kind == "all"}
     made = {
         "within_kinds": _over_groups(kinds),
+        **_sizes_within_kinds(found),
         "rotated within kinds": _over_groups(found.levels["ranks within bases and kinds", "averaged", "cka"]),
         "rotated between bases": _over_groups(found.levels["ranks within variants, between bases", "averaged", "cka"]),
         "above chance": found.levels["as published: all pooled", "stability", "adjusted"].value,
@@ -115,6 +116,17 @@ def _levels(found: Findings) -> Mapping[str, Any]:
         made["other measures"] = largest(map(absolute, intervals))
         made["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
     return made
+
+
+def _sizes_within_kinds(found: Findings) -> Mapping[str, Any]:
+    """Correlations within bases, kind by kind, and the mean of their absolute values, as signs differ."""
+    varied = {kind: own for kind in KINDS if (own := found.distinct[found.distinct.kind == kind]).variant.nunique() > 1}
+    rhos = {kind: _over_groups(related(own, by=("group",), n_draws=10)) for kind, own in varied.items()}
+    sizes = [absolute(one) for one in rhos.values()]
+    return {
+        "size_within_kinds": Fact(*np.mean([(one.value, one.low, one.high) for one in sizes], axis=0)),
+        "kinds in words": ", ".join(f"{one.value:+.2f} ({kind})" for kind, one in rhos.items()),
+    }
 
 
 def _bias(rows: pd.DataFrame) -> Fact:
