@@ -61,7 +61,7 @@ def few_coordinates(subject: Subject) -> Doubt | None:
         f"{few} of {d:,} features ({names}) {verb} {100 * share:.0f} % of the {subject.metric} distances; "
         f"with standardised features, the {_score(subject)} becomes {changed:.2f}"
     )
-    advice = "Check these features. Standardise the columns or leave these features out, and report which you did"
+    advice = "Check these features. Standardise them or leave them out, and report which"
     return Doubt("few coordinates", min(1.0, effect), None, text, advice)
 
 
