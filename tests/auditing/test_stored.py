@@ -304,7 +304,7 @@ def test_all_code_behind_the_numbers_counts():
         "shesha.stability.scores.label_alignment",
         "shesha.descriptors.spectrum",
     } <= names
-    assert _resumable_runs._modules(apart=True) == tuple(
+    assert _resumable_runs._modules(in_workers=True) == tuple(
         dict.fromkeys(one.function.__module__ for one in _settings_key.audit_parts())
     )
 

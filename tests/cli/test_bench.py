@@ -82,7 +82,7 @@ def test_failures_are_counted_beside_the_result(toys, invoke, tmp_path, monkeypa
     ended = invoke(*command)
     assert ended.status == 0
     failed, alone, rest = ended.err.splitlines()
-    assert "a single measure has no place" in alone
+    assert "a single measure has no rank" in alone
     assert failed == "1 models failed, 8 comparisons have no value: `shesha bench status` counts them"
     assert rest.startswith("shesha: these ranks are based on 1 of 6 tests, on D,")
     told = invoke("bench", "status", "--store", path).out
@@ -362,7 +362,7 @@ def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_
 
 def test_a_measure_alone_is_never_first_of_one(toys, invoke, tmp_path):
     ended = invoke("bench", "run", "toy", "--measure", "MagDiff", "--store", tmp_path / "a.sqlite")
-    assert "a single measure has no place" in ended.err
+    assert "a single measure has no rank" in ended.err
     row = ended.out.splitlines()[1].split()
     assert row[2:5] == ["-", "-", "-"]
     page = tmp_path / "page.html"

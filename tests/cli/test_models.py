@@ -131,7 +131,7 @@ CASES = {
     "two files": (["audit", "rows.csv", "rows.tsv", "--model", "first"], "FILE must be one file of texts with --model"),
     "no column": (
         ["audit", "rows.csv", "--model", "first", "--texts", "no"],
-        "--texts must name a column of rows.csv: id,",
+        "--texts must name a column of rows.csv (id,",
     ),
     "another ending": (
         ["audit", "--model", "first", "--texts", "first"],

@@ -239,7 +239,7 @@ def test_few_files_are_in_memory_together(tmp_path, rng, store, monkeypatch):
         return source
 
     monkeypatch.setattr(representation_locations.InFile, "load", watched)
-    monkeypatch.setattr(_pair_blocks, "_recent", representation_locations.Recent())
+    monkeypatch.setattr(_pair_blocks, "_recent", representation_locations.RecentRepresentations())
     monkeypatch.setenv("SHESHA_MEMORY", "64M")
     found = compare_all(tmp_path, ["MagDiff"], store=store)
     assert len(found.scores) == 60 * 59 / 2

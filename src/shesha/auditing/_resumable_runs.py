@@ -53,15 +53,15 @@ def audit_with_store(
     Ctrl-C ends it early: what is finished is returned, and that it was interrupted.
     Each process may take the whole memory budget, so that the numbers are the same on any number of them.
     """
-    apart = scheduler is not None or (workers or 1) > 1
-    modules = _modules(apart)
-    asked, labels = settings_key(y, settings), None if y is None else np.asarray(y)
-    keys = {name: _key(one, asked) for name, one in subjects.items()}
+    in_workers = scheduler is not None or (workers or 1) > 1
+    modules = _modules(in_workers)
+    request, labels = settings_key(y, settings), None if y is None else np.asarray(y)
+    keys = {name: _key(subject, request) for name, subject in subjects.items()}
     jobs = {
         key: runs.Job(key, "audit", 1, audit_subject, (subjects[name], labels, settings, modules))
         for name, key in keys.items()
     }
-    executor = runs.executor(workers, scheduler) if apart else runs.Here()
+    executor = runs.executor(workers, scheduler) if in_workers else runs.Here()
     meter = runs.Meter(executor.n_workers, "audits")
     plan = Audits(store, AUDITS, jobs.values(), meter)
     try:
@@ -94,18 +94,18 @@ def _rename_result(name: str, subject: Subject, key: str, plan: runs.Kept) -> Re
     return RepresentationAudit(name, subject.n_rows, n_features, Faults(), reason=plan.failures[key])
 
 
-def _modules(apart: bool) -> tuple[str, ...]:
+def _modules(in_workers: bool) -> tuple[str, ...]:
     """Return the modules that make up an audit, which other processes must be able to import."""
-    found = tuple(dict.fromkeys(one.function.__module__ for one in audit_parts()))
-    if apart and "__main__" in found:
-        own = ", ".join(one.name for one in audit_parts() if one.function.__module__ == "__main__")
-        raise ValueError(f"workers must be 1 for scores that other processes cannot import, got {own}")
-    return tuple(one for one in found if one != "__main__")
+    modules = tuple(dict.fromkeys(part.function.__module__ for part in audit_parts()))
+    if in_workers and "__main__" in modules:
+        names = ", ".join(part.name for part in audit_parts() if part.function.__module__ == "__main__")
+        raise ValueError(f"workers must be 1 for scores that other processes cannot import, got {names}")
+    return tuple(module for module in modules if module != "__main__")
 
 
 def _key(subject: Subject, request: str) -> str:
     """Return the key of an audit; beyond the memory budget, it includes the budget, which decides sampling."""
-    draws = [one.estimator_options.get("n_draws", 1) for one in audit_parts() if isinstance(one, Variant)]
+    draws = [part.estimator_options.get("n_draws", 1) for part in audit_parts() if isinstance(part, Variant)]
     budget = memory_budget()
     exact = exact_bytes(subject.n_rows, max(draws, default=1)) <= budget
     return f"{subject.fingerprint} {'exact' if exact else budget} {request}"

@@ -32,18 +32,18 @@ def measure_drift(
     subjects: Mapping[str, Subject], findings: Sequence[RepresentationAudit], metric: Metric, stored: StoredValues
 ) -> tuple[DriftPath | None, str]:
     """Return the drift from the first and step by step, or the reason for none; at most three files are in memory."""
-    kept, reason = _shared_rows(findings)
-    if kept is None:
+    rows, reason = _shared_rows(findings)
+    if rows is None:
         return None, reason
-    steps = _Steps(kept, metric, stored)
-    several = list(subjects.values())
-    start = several[0]
+    steps = _Steps(rows, metric, stored)
+    ordered = list(subjects.values())
+    start = ordered[0]
     first, previous = [0.0], [0.0]
     try:
-        for before, one in pairwise(several):
+        for before, after in pairwise(ordered):
             steps.forget_all_but(start, before)
-            previous.append(steps.drift(before, one))
-            first.append(previous[-1] if before is start else steps.drift(start, one))
+            previous.append(steps.drift(before, after))
+            first.append(previous[-1] if before is start else steps.drift(start, after))
     except (OSError, ValueError, MemoryError) as error:
         return None, str(error) or type(error).__name__
     reasons = tuple(EQUAL if np.isnan([a, b]).any() else "" for a, b in zip(first, previous, strict=True))
@@ -69,12 +69,12 @@ class _Steps:
 
     def drift(self, a: Subject, b: Subject) -> float:
         """Return 1 - rank correlation of the distances; NaN if all distances of one side are equal."""
-        found = self._stored.get(
+        value = self._stored.get(
             DRIFTS,
             lambda: f"{a.fingerprint} {b.fingerprint} {self._request}",
             lambda: _drift(self._view(a), self._view(b)),
         )
-        return float(found)
+        return float(value)
 
     def _view(self, subject: Subject) -> RankedRdm | None:
         if id(subject) not in self._ranked:
@@ -94,9 +94,9 @@ def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None,
     """Return the rows that have a direction in all representations, or the reason for no drift."""
     if len(findings) < 2:
         return None, ""
-    if any(one.reason for one in findings):
+    if any(finding.reason for finding in findings):
         return None, "a representation could not be scored"
-    n_rows = sorted({one.n_samples for one in findings})
+    n_rows = sorted({finding.n_samples for finding in findings})
     if len(n_rows) > 1:
         return None, f"the representations have different numbers of rows ({', '.join(map(str, n_rows))})"
     n = n_rows[0]
@@ -104,14 +104,14 @@ def _shared_rows(findings: Sequence[RepresentationAudit]) -> tuple[Index | None,
         return None, (
             f"the distances of {n:,} rows do not fit the memory budget; audit a subset of the rows to get the drift"
         )
-    bad = sorted({row for one in findings for row in one.left_out})
-    kept = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
-    if len(kept) < _MIN_ROWS:
+    bad = sorted({row for finding in findings for row in finding.left_out})
+    rows = np.delete(np.arange(n), np.array(bad, dtype=np.intp))
+    if len(rows) < _MIN_ROWS:
         return (
             None,
-            f"only {count(len(kept), 'row')} with a direction in all representations",
+            f"only {count(len(rows), 'row')} with a direction in all representations",
         )
-    return kept, ""
+    return rows, ""
 
 
 def _take_rows(X: Rows | Rdm, rows: Index) -> Rows | Rdm:

@@ -28,7 +28,7 @@ WIDTHS = "width"
 """The name in the store for scores at equal width."""
 _SCORE = "feature_split"
 _CHOICES, _SPLITS = 10, 3
-"""Number of random choices of features, and of partitions for each; together as many partitions as the score uses."""
+"""Number of random choices of features, and number of partitions of each; their product is that of the score."""
 
 
 def equal_width_scores(
@@ -54,8 +54,8 @@ def equal_width_scores(
 
     with mute_progress():
         return [
-            replace(one, same_width=score(one)) if _has_score(one) else one
-            for one in track(findings, len(findings), "as many features each")
+            replace(finding, same_width=score(finding)) if _has_score(finding) else finding
+            for finding in track(findings, len(findings), "scores at equal width")
         ]
 
 
@@ -65,7 +65,7 @@ def _as_plain(estimate: Estimate | None) -> dict[str, Any] | None:
 
 def common_width(findings: Sequence[RepresentationAudit]) -> int | None:
     """Return the smallest number of features of scored representations; None if widths do not differ."""
-    widths = {one.n_features for one in findings if _has_score(one)}
+    widths = {finding.n_features for finding in findings if _has_score(finding)}
     return min(widths) if len(widths) > 1 else None
 
 
@@ -91,13 +91,13 @@ def score_at_width(source: Rows, width: int, settings: Settings, n_features: int
     rng = generator(settings.seed)
     chosen = [np.sort(rng.choice(n_features, width, replace=False)) for _ in range(_CHOICES)]
     scores = [_score_columns(source, columns, settings, rng) for columns in chosen]
-    values = np.array([one.value for one in scores])
+    values = np.array([score.value for score in scores])
     if not np.isfinite(values).any():
         return scores[0]
     known = values[np.isfinite(values)]
-    between = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
-    rows = float(np.sqrt(np.mean([one.standard_error**2 for one in scores])))
-    half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between))
+    between_draws = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else 0.0
+    rows = float(np.sqrt(np.mean([score.standard_error**2 for score in scores])))
+    half = NormalDist().inv_cdf(0.5 + settings.confidence / 2) * float(np.hypot(rows, between_draws))
     value = float(known.mean())
     return replace(
         scores[0],
@@ -105,9 +105,9 @@ def score_at_width(source: Rows, width: int, settings: Settings, n_features: int
         low=max(-1.0, value - half),
         high=min(1.0, value + half),
         standard_error=rows,
-        monte_carlo_error=between,
-        n_draws=sum(one.n_draws for one in scores),
-        pairs_dropped=sum(one.pairs_dropped for one in scores),
+        monte_carlo_error=between_draws,
+        n_draws=sum(score.n_draws for score in scores),
+        pairs_dropped=sum(score.pairs_dropped for score in scores),
         reason="",
     )
 
@@ -134,22 +134,24 @@ def _equal_width_score(
         return finding.feature_split
     rows = subject.load()
     assert isinstance(rows, Rows)
-    kept = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
+    rows_with_direction = np.delete(np.arange(finding.n_samples), np.array(finding.left_out, dtype=np.intp))
     design = resolve_design(settings.design, finding.n_samples)
-    own = replace(settings, design={}, exchange=None if design is None else design.take(kept))
+    row_settings = replace(settings, design={}, exchange=None if design is None else design.take(rows_with_direction))
     with warnings.catch_warnings():
         # The reason stands in the result.
         warnings.simplefilter("ignore", NotEstimableWarning)
         try:
-            return score_at_width(rows.drop(np.array(finding.left_out, dtype=np.intp)), width, own, finding.n_features)
+            return score_at_width(
+                rows.drop(np.array(finding.left_out, dtype=np.intp)), width, row_settings, finding.n_features
+            )
         except (NotEstimable, ValueError) as error:
             # A row may have no direction in the features chosen.
             return _missing_score(finding, width, str(error))
 
 
 def _has_score(finding: RepresentationAudit) -> bool:
-    found = finding.feature_split
-    return not finding.reason and found is not None and found.value == found.value
+    score = finding.feature_split
+    return not finding.reason and score is not None and score.value == score.value
 
 
 def _missing_score(finding: RepresentationAudit, width: int, reason: str) -> Estimate | None:

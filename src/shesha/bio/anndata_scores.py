@@ -56,8 +56,8 @@ def compute_coherence(
     {'STAT1': 0.73}
     """
     return {
-        one: perturbation_coherence(controls, cells, method=method, **kwargs)
-        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        perturbation: perturbation_coherence(controls, cells, method=method, **kwargs)
+        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
     }
 
 
@@ -182,6 +182,6 @@ def compute_magnitude(
     {'STAT1': 5.0}
     """
     return {
-        one: perturbation_effect_size(controls, cells, metric=metric)
-        for one, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
+        perturbation: perturbation_effect_size(controls, cells, metric=metric)
+        for perturbation, controls, cells in iterate_perturbations(adata, perturbation_key, control_label, layer)
     }

@@ -85,7 +85,7 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
     Traceback (most recent call last):
     ValueError: control must be given because several labels resemble controls: DMSO, control
     """
-    known = list(dict.fromkeys(str(one) for one in kinds.instance(labels, Iterable, "labels", "labels")))
+    known = list(dict.fromkeys(str(label) for label in kinds.instance(labels, Iterable, "labels", "labels")))
     if control is not None:
         return _check_named_controls(known, control)
     stages: tuple[tuple[str, Callable[[str], bool]], ...] = (
@@ -93,16 +93,16 @@ def find_controls(labels: Iterable[str], control: str | Sequence[str] | None = N
         ("token", _has_token),
         ("keyword", _has_keyword),
     )
-    like = [one for one in known if any(all(map(test, _targets(one))) for _, test in stages)]
+    like = [label for label in known if any(all(map(test, _targets(label))) for _, test in stages)]
     for how, test in stages:
-        matches = [one for one in known if all(map(test, _targets(one)))]
+        matches = [label for label in known if all(map(test, _targets(label)))]
         if not matches:
             continue
-        if len({_stem(one) for one in matches}) > 1:
+        if len({_stem(label) for label in matches}) > 1:
             raise ValueError(
                 f"control must be given because several labels resemble controls: {check.join_items(matches)}"
             )
-        controls = Controls(tuple(matches), how, tuple(one for one in like if one not in matches))
+        controls = Controls(tuple(matches), how, tuple(label for label in like if label not in matches))
         if how != "exact" or controls.others:
             warn(f"{controls}; name them with control=", GuessedControlsWarning)
         return controls
@@ -115,17 +115,17 @@ def is_control(label: str) -> bool:
 
 
 def _check_named_controls(known: list[str], control: str | Sequence[str]) -> Controls:
-    wanted = [control] if isinstance(control, str) else [str(one) for one in kinds.sequence(control, "control")]
-    if not wanted:
+    named = [control] if isinstance(control, str) else [str(label) for label in kinds.sequence(control, "control")]
+    if not named:
         raise ValueError("control must name at least one label, got an empty sequence")
-    for one in wanted:
-        if one not in known:
-            close = spelling.close_names(one, known) or [
+    for label in named:
+        if label not in known:
+            close = spelling.close_names(label, known) or [
                 label for label in known if is_control(label) or _has_keyword(label)
             ]
             among = check.join_items(known) or "no labels"
-            raise ValueError(f"control must be among {among}, got {one!r}{spelling.did_you_mean(close[:3])}")
-    return Controls(tuple(dict.fromkeys(wanted)), "named")
+            raise ValueError(f"control must be among {among}, got {label!r}{spelling.did_you_mean(close[:3])}")
+    return Controls(tuple(dict.fromkeys(named)), "named")
 
 
 def _targets(label: str) -> list[str]:

@@ -21,7 +21,7 @@ def from_mean(controls: Matrix, cells: Matrix) -> Matrix:
     return shifts
 
 
-def whitened(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
+def whitened_shifts(controls: Matrix, cells: Matrix, ridge: float) -> Matrix:
     """Return the shifts from the mean control, whitened by the controls."""
     covariance = np.atleast_2d(np.cov(controls, rowvar=False)) + ridge * np.eye(controls.shape[1])
     values, directions = np.linalg.eigh(covariance)
@@ -63,10 +63,10 @@ def mean_cosine(shifts: Matrix, *, fewest: int = 0) -> float:
         return 0.0
     lengths: Vector = np.linalg.norm(shifts, axis=1)
     if fewest:
-        kept = lengths > NO_LENGTH
-        if kept.sum() < fewest:
+        has_length = lengths > NO_LENGTH
+        if has_length.sum() < fewest:
             return 0.0
-        shifts, lengths = shifts[kept], lengths[kept]
+        shifts, lengths = shifts[has_length], lengths[has_length]
     return float(np.mean(shifts @ (mean / length) / np.maximum(lengths, NO_LENGTH)))
 
 
@@ -76,5 +76,5 @@ def explained_share(shifts: Matrix) -> float:
     if np.linalg.norm(mean) < NO_LENGTH:
         return 0.0
     total = float(np.mean(np.sum(shifts**2, axis=1)))
-    apart = float(np.mean(np.sum((shifts - mean) ** 2, axis=1)))
-    return float(np.clip(1.0 - apart / total, -1.0, 1.0))
+    around_mean = float(np.mean(np.sum((shifts - mean) ** 2, axis=1)))
+    return float(np.clip(1.0 - around_mean / total, -1.0, 1.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,22 +76,22 @@ def split_half_reproducibility(
     check.count(min_cells, "min_cells", minimum=2)
     check.count(random_state, "random_state", minimum=0)
     values, matrix = labels(adata, perturbation_key, "perturbation_key"), data_matrix(adata, layer)
-    known = sorted({one for one in values if one is not None})
+    known = sorted({label for label in values if label is not None})
     # Equality with a missing value is missing; a set asks for the hash first.
     if kinds.label(control_label, "control_label") not in set(known):
         raise ValueError(f"control_label must be one of {check.join_items(known) or 'none'}, got {control_label!r}")
     centre = dense_rows(matrix, values == control_label, "the control cells").mean(axis=0)
     lines: list[dict[str, Any]] = []
-    for one in known:
-        mask = values == one
-        if one == control_label or mask.sum() < min_cells:
+    for label in known:
+        mask = values == label
+        if label == control_label or mask.sum() < min_cells:
             continue
-        cells = dense_rows(matrix, mask, f"the cells of {one}")
+        cells = dense_rows(matrix, mask, f"the cells of {label}")
         shifts = (cells - centre) / length_unit(cells)
-        cosine = _half_agreement(shifts, n_splits, np.random.default_rng(_seed(one, random_state)))
-        lines.append({"perturbation": one, "split_half_cosine": cosine, "n_cells": int(mask.sum())})
-    found = pd.DataFrame(lines, columns=["perturbation", "split_half_cosine", "n_cells"])
-    return found.set_index("perturbation")
+        cosine = _half_agreement(shifts, n_splits, np.random.default_rng(_seed(label, random_state)))
+        lines.append({"perturbation": label, "split_half_cosine": cosine, "n_cells": int(mask.sum())})
+    table = pd.DataFrame(lines, columns=["perturbation", "split_half_cosine", "n_cells"])
+    return table.set_index("perturbation")
 
 
 def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> float:
@@ -103,96 +102,13 @@ def _half_agreement(shifts: Matrix, n_splits: int, rng: np.random.Generator) -> 
         chosen = np.zeros((n_splits, n))
         np.put_along_axis(chosen, part, 1.0 / half, axis=1)
         sums.append(chosen @ shifts)
-    lengths = [np.linalg.norm(one, axis=1) for one in sums]
-    lost = np.minimum(*lengths) < NO_LENGTH
+    lengths = [np.linalg.norm(vectors, axis=1) for vectors in sums]
+    has_no_length = np.minimum(*lengths) < NO_LENGTH
     product = np.einsum("ij,ij->i", *sums)
-    return float(np.mean(np.where(lost, 0.0, product / np.where(lost, 1.0, lengths[0] * lengths[1]))))
+    return float(np.mean(np.where(has_no_length, 0.0, product / np.where(has_no_length, 1.0, lengths[0] * lengths[1]))))
 
 
 def _seed(label: str, base: int) -> int:
     """Return the seed of a perturbation, the same in every process, as in the public package."""
     digest = hashlib.blake2b(f"builtins.str:{label!r}".encode(), digest_size=8).digest()
     return base + int.from_bytes(digest, "big") % _OFFSETS
-
-
-def magnitude_matched_comparison(
-    repro_df: pd.DataFrame,
-    coherence_col: str = "Sp",
-    repro_col: str = "split_half_cosine",
-    magnitude_col: str = "Mp",
-    n_bins: int = 4,
-) -> pd.DataFrame:
-    """Compare perturbations of high and low coherence within bins of similar magnitude, as documented.
-
-    Coherence, magnitude and reproducibility all grow with the number of cells: within a bin the larger groups are still
-    favoured, unless the score is the unbiased one.
-
-    Parameters
-    ----------
-    repro_df : DataFrame
-        A line per perturbation. Lines with a missing value are left out.
-    coherence_col, repro_col, magnitude_col : str
-        Its columns.
-    n_bins : int
-        Bins of equally many perturbations; each needs 6, and all together 4 times their number.
-
-    Returns
-    -------
-    DataFrame
-        A line per bin: mag_bin, n, mag_min, mag_max, high_coherence_mean, low_coherence_mean, difference,
-        within_bin_rho, within_bin_pvalue (Spearman).
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> rng = np.random.default_rng(0)
-    >>> table = pd.DataFrame(rng.random((40, 3)), columns=["Sp", "split_half_cosine", "Mp"])
-    >>> magnitude_matched_comparison(table)[["mag_bin", "n", "difference"]].round(2)
-      mag_bin   n  difference
-    0      Q1  10       -0.08
-    1      Q2  10       -0.10
-    2      Q3  10       -0.29
-    3      Q4  10       -0.13
-    """
-    import pandas as pd
-
-    names = [coherence_col, repro_col, magnitude_col]
-    bins = check.count(n_bins, "n_bins", minimum=1)
-    table = complete(repro_df, names, "repro_df")
-    if len(table) < 4 * bins:
-        raise ValueError(f"repro_df must contain at least {4 * bins} perturbations for {bins} bins, got {len(table)}")
-    codes = pd.qcut(table[magnitude_col], q=bins, labels=False, duplicates="drop")
-    lines = [
-        _group_row(f"Q{code + 1}", table[codes == code], names) for code in range(bins) if (codes == code).sum() >= 6
-    ]
-    return pd.DataFrame(lines)
-
-
-def _group_row(name: str, part: pd.DataFrame, names: list[str]) -> dict[str, Any]:
-    from scipy.stats import spearmanr
-
-    coherence, repro, magnitude = (part[one] for one in names)
-    high = coherence >= coherence.median()
-    means = float(repro[high].mean()), float(repro[~high].mean())
-    varied = coherence.nunique() > 1 and repro.nunique() > 1
-    rho, p = spearmanr(coherence, repro) if varied else (np.nan, np.nan)
-    return {
-        "mag_bin": name,
-        "n": len(part),
-        "mag_min": float(magnitude.min()),
-        "mag_max": float(magnitude.max()),
-        "high_coherence_mean": means[0],
-        "low_coherence_mean": means[1],
-        "difference": means[0] - means[1],
-        "within_bin_rho": float(rho),
-        "within_bin_pvalue": float(p),
-    }
-
-
-def complete(table: pd.DataFrame, names: Sequence[str], name: str) -> pd.DataFrame:
-    """Return the lines of a table without missing values in some columns."""
-    kinds.frame(table, name)
-    missing = [one for one in names if kinds.label(one, "a column") not in table]
-    if missing:
-        raise ValueError(f"{name} must have the columns {check.join_items(names)}, got none called {missing[0]!r}")
-    return table.dropna(subset=names)

@@ -42,8 +42,8 @@ def add_saturation(
 ) -> Doubts:
     """Add the measures whose null, (mean, worst value, best value), is at the best value."""
     widths = tuple(0 if side.has_distances_only else int(np.prod(side.shape[1:])) for side in sides)
-    found = saturation(saturated_measures(chance), sides[0].n_rows, widths)
-    return doubts if found is None else replace(doubts, found=(found, *doubts.found))
+    doubt = saturation(saturated_measures(chance), sides[0].n_rows, widths)
+    return doubts if doubt is None else replace(doubts, found=(doubt, *doubts.found))
 
 
 def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
@@ -62,11 +62,11 @@ def width_doubt(sides: Sequence[Representation], cka: float) -> Doubt | None:
     return width(cka, first.mean_inner(second), unbiased, sides[0].n_rows, widths)
 
 
-def add_doubt(doubts: Doubts, one: Doubt | None) -> Doubts:
+def add_doubt(doubts: Doubts, new_doubt: Doubt | None) -> Doubts:
     """Insert a doubt in the order of the effects."""
-    if one is None:
+    if new_doubt is None:
         return doubts
-    return replace(doubts, found=tuple(sorted((one, *doubts.found), key=lambda one: -one.effect)))
+    return replace(doubts, found=tuple(sorted((new_doubt, *doubts.found), key=lambda doubt: -doubt.effect)))
 
 
 def replace_row_effects(
@@ -78,23 +78,23 @@ def replace_row_effects(
     """
     if not scale > 0:
         return doubts
-    kept = []
+    kept_doubts = []
     for doubt in doubts:
         # A cluster of more rows than are looked at has members that nobody named.
         if doubt.name not in _OF_ROWS or (doubt.name == "rare cluster" and doubts.n_looked_at < n_rows):
-            kept.append(doubt)
+            kept_doubts.append(doubt)
             continue
         try:
-            left = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
+            score = without(np.setdiff1d(np.arange(n_rows), doubt.rows))
         except NotEstimable:
-            left = float("nan")
-        effect = abs(left - observed) / scale
+            score = float("nan")
+        effect = abs(score - observed) / scale
         if effect >= _MOVED:
-            measured = few_rows_doubt(measure, doubt.rows, observed, left, effect)
-            kept.append(
-                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, left, effect)
+            measured = few_rows_doubt(measure, doubt.rows, observed, score, effect)
+            kept_doubts.append(
+                measured if doubt.name == "few rows" else cluster_doubt(measure, doubt.rows, observed, score, effect)
             )
-    return replace(doubts, found=tuple(sorted(kept, key=lambda one: -one.effect)))
+    return replace(doubts, found=tuple(sorted(kept_doubts, key=lambda doubt: -doubt.effect)))
 
 
 def leave_out_scorer(
@@ -104,10 +104,10 @@ def leave_out_scorer(
     if isinstance(as_measure(measure), PlainMeasure):
         return None
 
-    def score(kept: Index) -> float:
-        first, second = (side.take_rows(kept) for side in subject.sides)
+    def score(rows: Index) -> float:
+        first, second = (side.take_rows(rows) for side in subject.sides)
         few = prepare(first, second, measure, options, truncate=truncate, seed=seed)
-        return float(next(iter(few.scores([np.arange(len(kept))])))[0, 0])
+        return float(next(iter(few.scores([np.arange(len(rows))])))[0, 0])
 
     return score
 
@@ -139,6 +139,6 @@ def _worst_bound(subject: Subject) -> float:
 
 def warn_of_doubts(doubts: Doubts) -> None:
     """Warn of problems that change the meaning of a p-value or a score."""
-    for one in doubts:
-        if one.name not in _NO_WARNING:
-            warn(f"{one.name}: {one.text}. {one.advice}", CalibrationWarning)
+    for doubt in doubts:
+        if doubt.name not in _NO_WARNING:
+            warn(f"{doubt.name}: {doubt.text}. {doubt.advice}", CalibrationWarning)

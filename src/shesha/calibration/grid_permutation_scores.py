@@ -51,14 +51,14 @@ def grid_scores(
     NotEstimable
         If a layer cannot be looked at, with its name.
     """
-    meant = as_measure(measure)
-    if isinstance(meant, PlainMeasure):
+    requested = as_measure(measure)
+    if isinstance(requested, PlainMeasure):
         raw = {f"{side}[{place!r}]": layer for side, layers in given.items() for place, layer in layers.items()}
         arrays = function_arguments(raw, [*rows.values(), *columns.values()], truncate)
         x, y = arrays[: len(rows)], arrays[len(rows) :]
-        found = null_kernel.function_scores(lambda p, q: meant.function(p, q, **options), x, y, orders)
-        return meant, found
-    chosen = prepare_measure(meant, options, truncate=truncate, seed=seed)
+        function_grids = null_kernel.function_scores(lambda p, q: requested.function(p, q, **options), x, y, orders)
+        return requested, function_grids
+    chosen = prepare_measure(requested, options, truncate=truncate, seed=seed)
     require_inputs_as_rows(chosen, *rows.values(), *columns.values())
     layers = move_to_one_device([*rows.values(), *columns.values()], anywhere=chosen.anywhere)
     sides = layers[: len(rows)], layers[len(rows) :]
@@ -85,13 +85,13 @@ class _Part:
 
 def _parts(rows: list[Representation], columns: list[Representation]) -> list[_Part]:
     """Group the pairs by the grid that their feature maps are pooled to."""
-    found: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
+    pairs_by_grid: dict[tuple[int, int] | None, list[tuple[int, int]]] = {}
     for i, a in enumerate(rows):
         for j, b in enumerate(columns):
             maps = [layer.shape for layer in (a, b) if len(layer.shape) == 4]
             grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
-            found.setdefault(grid, []).append((i, j))
-    return [_Part(grid, tuple(pairs)) for grid, pairs in found.items()]
+            pairs_by_grid.setdefault(grid, []).append((i, j))
+    return [_Part(grid, tuple(pairs)) for grid, pairs in pairs_by_grid.items()]
 
 
 def _part_scores(
@@ -133,9 +133,9 @@ def _culprit(measure: Measure, layers: list[Representation], names: list[str]) -
 
 def _assemble_grid(scores: list[Iterator[Matrix]], parts: list[_Part], shape: tuple[int, int]) -> Iterator[Matrix]:
     for drawn_parts in zip(*scores, strict=True):
-        whole = np.full(shape, np.nan)
+        full_grid = np.full(shape, np.nan)
         for part, grid in zip(parts, drawn_parts, strict=True):
-            row, column = ({k: at for at, k in enumerate(which)} for which in (part.rows, part.columns))
+            row, column = ({k: position for position, k in enumerate(which)} for which in (part.rows, part.columns))
             for i, j in part.pairs:
-                whole[i, j] = grid[row[i], column[j]]
-        yield whole
+                full_grid[i, j] = grid[row[i], column[j]]
+        yield full_grid

@@ -176,8 +176,8 @@ def missing_result(reason: str, n_permutations: int, common: dict[str, Any]) -> 
 
 def plain_options(options: dict[str, Any], truncate: int | float | None) -> dict[str, Any]:
     """Return options as plain values, for the result."""
-    given = options | ({} if truncate is None else {"truncate": truncate})
-    return {name: _plain(value) for name, value in given.items()}
+    all_options = options | ({} if truncate is None else {"truncate": truncate})
+    return {name: _plain(value) for name, value in all_options.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -51,10 +51,10 @@ def depth_profile(
     floor = _floor(changes, limits)
     value, low, high, limit = (np.maximum(np.asarray(part, dtype=float), floor) for part in (changes, *ends, limits))
     spread = np.abs(np.nan_to_num(np.vstack([value - low, high - value])))
-    beyond, none = low > limit, np.asarray(changes, dtype=float) <= _LEAST
+    is_beyond, none = low > limit, np.asarray(changes, dtype=float) <= _LEAST
     ax.errorbar(places, value, yerr=spread, color="#b9c7d6", ecolor=OBSERVED, capsize=2, linewidth=1, zorder=2)
-    ax.scatter(places[beyond], value[beyond], color=OBSERVED, zorder=3, label="beyond noise")
-    open_dots = ~beyond & ~none
+    ax.scatter(places[is_beyond], value[is_beyond], color=OBSERVED, zorder=3, label="beyond noise")
+    open_dots = ~is_beyond & ~none
     ax.scatter(
         places[open_dots], value[open_dots], facecolor="white", edgecolor=OBSERVED, zorder=3, label="not beyond noise"
     )
@@ -73,5 +73,5 @@ def depth_profile(
 
 def _floor(changes: Sequence[float], limits: Sequence[float]) -> float:
     """Return the position of zero change: a little below the smallest number."""
-    there = [one for one in (*changes, *limits) if one > _LEAST]
+    there = [value for value in (*changes, *limits) if value > _LEAST]
     return min(there, default=_LEAST) / 3

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 
-def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
+def needs_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: bool) -> bool:
     """Whether two files are too large for every requested measure, and can be read in stretches.
 
     `plain` says that nothing was asked for that needs single rows.
@@ -26,7 +26,7 @@ def need_stretches(files: Sequence[Path], measures: Sequence[str], *, plain: boo
     try:
         first, second = (open_matrix(file) for file in files)
         chosen = choose(list(measures))
-        possible = any(takes_moments(one) or not reason_against(one) for one in chosen)
+        possible = any(takes_moments(measure) or not reason_against(measure) for measure in chosen)
         return possible and none_fits(first, second, chosen)
     except ValueError:
         # What is wrong with the files is for their readers to say.
@@ -37,9 +37,9 @@ def require_shards(files: Sequence[Path], others: Mapping[str, Any]) -> None:
     """Refuse anything but two directories, and options that need single rows."""
     from shesha.io.large_matrices import is_sharded
 
-    given = [f"--{name}" for name, value in others.items() if value]
-    if given:
-        raise ValueError(f"{given[0]} must be left out with --shards, got both")
+    options = [f"--{name}" for name, value in others.items() if value]
+    if options:
+        raise ValueError(f"{options[0]} must be left out with --shards, got both")
     if len(files) != 2 or not all(map(is_sharded, files)):
         raise ValueError(f"--shards needs two directories, got {', '.join(map(str, files)) or 'none'}")
 
@@ -67,9 +67,9 @@ def compare_large(
     if any(map(takes_moments, chosen)):
         moments = _count_rows(files, names, state)
     first, second = (open_matrix(file) for file in files)
-    found = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
+    result = compare_stored(first, second, (names[0], names[1]), chosen, sampling, chance, moments)
     state.unlink(missing_ok=True)
-    return found
+    return result
 
 
 def _count_rows(files: Sequence[Path], names: Sequence[str], state: Path) -> Any:

@@ -66,7 +66,7 @@ def read_representations(
     for path in files:
         contents = open_file(path, keys=keys, labels_column=labels_inside, layer_axis=axis, distances=distances)
         rows = None if by_position else contents.row_names
-        few = too_narrow({name: one.shape for name, one in contents.representations.items()}, keys, fewest)
+        few = too_narrow({name: array.shape for name, array in contents.representations.items()}, keys, fewest)
         for name, reason in few.items():
             typer.echo(f"{path}: skipped {name}: {reason}", err=True)
         for name, array in contents.representations.items():
@@ -113,7 +113,7 @@ def first_file(files: Sequence[Path]) -> Path:
     if not is_folder(files[0]):
         return files[0]
     known = formats()
-    inside = [one for one in sorted(files[0].iterdir()) if one.suffix.lower() in known]
+    inside = [path for path in sorted(files[0].iterdir()) if path.suffix.lower() in known]
     return inside[0] if inside else files[0]
 
 

@@ -83,19 +83,19 @@ def name_options(text: str, command: str | None = None) -> str:
     """
     running = (sys.argv[1] if len(sys.argv) > 1 else "") if command is None else command
 
-    def replace_name(found: re.Match[str]) -> str:
-        name = found[1]
+    def replace_name(match: re.Match[str]) -> str:
+        name = match[1]
         if name in ("measure", "measures", "name"):
             return _CHOICES.get(running, "--measure" if name != "name" else name)
         return _OPTIONS[name]
 
-    found = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
+    replaced = _SET.sub(_option, _SUBJECT.sub(replace_name, text))
     # Some messages name both.
-    return _TWICE.sub(r"\1", found).replace("--layer-axis None", "--layer-axis none")
+    return _TWICE.sub(r"\1", replaced).replace("--layer-axis None", "--layer-axis none")
 
 
-def _option(found: re.Match[str]) -> str:
+def _option(match: re.Match[str]) -> str:
     """Write an option as on the command line: a switch has no value, others are followed by theirs."""
-    option = _OPTIONS[found[1]]
-    followed = found.string[found.end() : found.end() + 1]
-    return f"{option} " if not found[2] and followed.isalnum() else option
+    option = _OPTIONS[match[1]]
+    followed = match.string[match.end() : match.end() + 1]
+    return f"{option} " if not match[2] and followed.isalnum() else option

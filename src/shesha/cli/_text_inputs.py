@@ -79,7 +79,7 @@ def _column(path: Path, table: pd.DataFrame, column: str | None) -> str:
     words = [str(name) for name in table if not _is_numbers(table[name])]
     if column is not None:
         if column not in table:
-            raise ValueError(f"--texts must name a column of {path}: {', '.join(map(str, table))}, got {column!r}")
+            raise ValueError(f"--texts must name a column of {path} ({', '.join(map(str, table))}), got {column!r}")
         return column
     likely = words if len(words) == 1 else [name for name in words if name.lower() in _NAMES]
     if len(likely) != 1:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shesha.coherence.group_scores import evidence
 from shesha.coherence.nearest_controls import nearest_control_shifts
-from shesha.coherence.null_groups import Fakes, fakes
+from shesha.coherence.null_groups import NullGroupScores, score_null_groups
 from shesha.coherence.result_rows import lines
 from shesha.coherence.row_chunks import RowPieces
 from shesha.coherence.row_layout import LARGE, Layout, layout
@@ -119,8 +119,8 @@ def coherence_by_group(
     check.fraction(alpha, "alpha", closed=False)
     check.fraction(confidence, "confidence", closed=False)
     rows = RowPieces(X)
-    said = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
-    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **said)
+    aligned = align_all_labels(X, {"labels": labels, "blocks": blocks, "groups": groups})
+    row_layout = layout(control=control, n_rows=rows.shape[0], min_size=min_size, **aligned)
     matched = None if method != "knn" else check.count(k, "k")
     if matched and null == "pooled":
         raise ValueError(
@@ -135,8 +135,12 @@ def coherence_by_group(
         else check.count(n_draws, "n_draws", minimum=0)
     )
     observed = evidence(_evidence_rows(rows, row_layout, matched), row_layout, centred=not matched)
-    own = draw_seed(seed)
-    drawn = fakes(rows, row_layout, null=null, k=matched, n_draws=draws, seed=own) if draws else _empty_null(row_layout)
+    null_seed = draw_seed(seed)
+    drawn = (
+        score_null_groups(rows, row_layout, null=null, k=matched, n_draws=draws, seed=null_seed)
+        if draws
+        else _no_null_groups(row_layout)
+    )
     results = lines(row_layout, observed, drawn, alpha, confidence)
     return CoherenceTable(
         groups=tuple(results),
@@ -191,12 +195,12 @@ def _evidence_rows(rows: RowPieces, row_layout: Layout, k: int | None) -> RowPie
     return RowPieces(shifts, moved=False)
 
 
-def _empty_null(found: Layout) -> Fakes:
-    none = tuple(np.empty((0, 4)) for _ in found.names)
-    return Fakes(none, ("none was requested",) * found.n_groups, "nothing")
+def _no_null_groups(row_layout: Layout) -> NullGroupScores:
+    none = tuple(np.empty((0, 4)) for _ in row_layout.names)
+    return NullGroupScores(none, ("none was requested",) * row_layout.n_groups, "nothing")
 
 
-def _notes(row_layout: Layout, drawn: Fakes) -> tuple[str, ...]:
+def _notes(row_layout: Layout, drawn: NullGroupScores) -> tuple[str, ...]:
     """Return notes that the table does not show."""
     notes = []
     if row_layout.n_lonely:
@@ -208,7 +212,7 @@ def _notes(row_layout: Layout, drawn: Fakes) -> tuple[str, ...]:
     large = [name for name, shuffled in zip(row_layout.names, drawn.shuffled, strict=False) if shuffled]
     if large:
         notes.append(
-            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % of their number of controls. Null groups "
+            f"{check.join_items(large)}: more than {100 * LARGE:.0f} % as many rows as controls. Null groups "
             "of controls alone would leave too few as a reference, and p-values would be too small. Labels are "
             "shuffled instead, as with null='pooled' (whole units if each belongs to one group)"
         )

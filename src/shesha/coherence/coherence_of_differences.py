@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.coherence.group_scores import evidence
-from shesha.coherence.null_groups import Fakes
+from shesha.coherence.null_groups import NullGroupScores
 from shesha.coherence.null_scores import scores_of_sums
 from shesha.coherence.result_rows import lines
 from shesha.coherence.row_chunks import RowPieces
@@ -74,10 +74,10 @@ def coherence_of_differences(
     layout = Layout(
         ("differences",), np.zeros(n, np.intp), np.zeros(n, np.intp), None if groups is None else unit, {}, ""
     )
-    told = evidence(RowPieces(v, moved=False), layout, centred=False)
+    observed = evidence(RowPieces(v, moved=False), layout, centred=False)
     scores = _flip_signs(v, unit, check.count(n_draws, "n_draws"), seed)
-    drawn = Fakes((scores,), ("",), "signs")
-    return lines(layout, told, drawn, alpha, confidence)[0]
+    drawn = NullGroupScores((scores,), ("",), "signs")
+    return lines(layout, observed, drawn, alpha, confidence)[0]
 
 
 def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
@@ -86,14 +86,14 @@ def _flip_signs(v: Matrix, unit: Index, n_draws: int, seed: Seed) -> Matrix:
     there = lengths > NO_DIRECTION * lengths.max()
     units = np.where(there[:, None], v / np.where(there, lengths, 1.0)[:, None], 0.0)
     n_units, directed, square = int(unit.max()) + 1, there.sum(keepdims=True), (lengths**2).sum(keepdims=True)
-    sums = [np.stack([one[unit == code].sum(axis=0) for code in range(n_units)]) for one in (units, v)]
+    sums = [np.stack([vectors[unit == code].sum(axis=0) for code in range(n_units)]) for vectors in (units, v)]
     signs = _signs(n_units, n_draws, seed)
-    found = []
+    scores = []
     step = max(1, _TOGETHER // v.shape[1])
     for start in range(0, len(signs), step):
-        turned, moved = (signs[start : start + step] @ one for one in sums)
-        found.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
-    return np.concatenate(found)
+        turned, moved = (signs[start : start + step] @ vectors for vectors in sums)
+        scores.append(scores_of_sums(turned, moved, directed, square, np.zeros(1), np.array([len(v)])))
+    return np.concatenate(scores)
 
 
 def _signs(n_units: int, n_draws: int, seed: Seed) -> Matrix:

@@ -41,8 +41,8 @@ class Parts:
             np.ones((1, len(self.code))) if weights is None else np.where(self.code >= 0, np.nan_to_num(weights), 0.0)
         )
         sums = self.rows.sums(self.code, self.shape[0] * self.shape[1], weights).reshape(len(weights), *self.shape, -1)
-        for of_set, one in zip(sums, weights, strict=True):
-            of_set -= self.sums(one)[..., None] * self.references
+        for of_set, row_weights in zip(sums, weights, strict=True):
+            of_set -= self.sums(row_weights)[..., None] * self.references
         return sums
 
     def products(self, *vectors: NDArray[np.float64]) -> Matrix:
@@ -54,17 +54,20 @@ class Parts:
         """
         d = self.rows.shape[1]
         full = [np.broadcast_to(v if v.ndim == 3 else v[:, None], (*self.shape, d)) for v in vectors]
-        found = self.rows.products(self.code, np.stack([v.reshape(-1, d) for v in full], axis=1)).T
+        products = self.rows.products(self.code, np.stack([v.reshape(-1, d) for v in full], axis=1)).T
         return np.stack(
-            [of - self.spread_to_rows((v * self.references).sum(axis=-1)) for of, v in zip(found, full, strict=True)]
+            [
+                product - self.spread_to_rows((v * self.references).sum(axis=-1))
+                for product, v in zip(products, full, strict=True)
+            ]
         )
 
     def squared_lengths(self) -> Vector:
         """Squared length of each row minus its reference; NaN outside all groups."""
         on_block = np.broadcast_to(self.references, (*self.shape, self.rows.shape[1]))
-        along = self.rows.products(self.code, on_block.reshape(-1, 1, self.rows.shape[1]))[:, 0]
+        projections = self.rows.products(self.code, on_block.reshape(-1, 1, self.rows.shape[1]))[:, 0]
         reference = self.spread_to_rows((self.references**2).sum(axis=1)[None])
-        return np.maximum(0.0, self.rows.squared_lengths() - 2 * along + reference)
+        return np.maximum(0.0, self.rows.squared_lengths() - 2 * projections + reference)
 
     def spread_to_rows(self, numbers: NDArray[np.float64] | Index) -> Vector:
         """Assign values of groups, (n_groups,), or of parts to their rows; NaN outside all groups."""

@@ -10,7 +10,7 @@ from shesha.calibration import side_by_side
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.comparison._subset_intervals import interval
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
-from shesha.comparison.input_manifest import Known
+from shesha.comparison.input_manifest import IndexedInput
 from shesha.doubting.pair_doubts import saturated_measures
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
@@ -52,13 +52,17 @@ class Calibration:
         corrected = []
         for measure in measures:
             family = []
-            for one in scores:
-                values = draws.get((measure.name, (one.first, one.second)))
+            for pair_score in scores:
+                values = draws.get((measure.name, (pair_score.first, pair_score.second)))
                 # A representation with itself tests nothing.
-                if one.score.measure == measure.name and values is not None and one.first != one.second:
-                    one = replace(one, score=self.evidence.add_chance(measure, one.score, values))
-                if one.score.measure == measure.name:
-                    family.append(one)
+                if (
+                    pair_score.score.measure == measure.name
+                    and values is not None
+                    and pair_score.first != pair_score.second
+                ):
+                    pair_score = replace(pair_score, score=self.evidence.add_chance(measure, pair_score.score, values))
+                if pair_score.score.measure == measure.name:
+                    family.append(pair_score)
             corrected += correct_p_values(family, draws)
         _warn_of_saturation(corrected)
         return corrected
@@ -74,16 +78,16 @@ class Request:
     design: Design
     seed: int
 
-    def draw(self, known: Mapping[str, Known]) -> Calibration:
+    def draw(self, known: Mapping[str, IndexedInput]) -> Calibration:
         """Check the design, warn if rows depend on one another, and draw permutations."""
         sides = list(known.values())
-        design = cast(Design, labels_in_order((one.names for one in sides), self.design))
-        found = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
-        found.require_enough(self.n_permutations, self.alpha)
+        design = cast(Design, labels_in_order((side.names for side in sides), self.design))
+        row_exchange = exchange(sides[0].outline.n_rows, **nonempty_arguments(design))
+        row_exchange.require_enough(self.n_permutations, self.alpha)
         # Two stand for all: they have the same rows in the same order.
         warn_of_dependence([sides[0].place.load(), sides[-1].place.load()], design, None)
-        evidence = Evidence.draw_subsets(found, self.alpha, self.confidence, self.seed)
-        return Calibration(evidence, JointPermutations(found, self.n_permutations, self.seed))
+        evidence = Evidence.draw_subsets(row_exchange, self.alpha, self.confidence, self.seed)
+        return Calibration(evidence, JointPermutations(row_exchange, self.n_permutations, self.seed))
 
 
 def build_request(design: Design, n_permutations: int, alpha: float, confidence: float | None, seed: int) -> Request:
@@ -100,12 +104,12 @@ def _warn_of_saturation(scores: Sequence[PairScore]) -> None:
     warned: set[str] = set()
     for pair_score in scores:
         score = pair_score.score
-        far, best = (
+        worst, best = (
             (score.possible_low, score.possible_high)
             if score.closer == "higher"
             else (score.possible_high, score.possible_low)
         )
-        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, far, best)}):
+        if score.measure not in warned and saturated_measures({score.measure: (score.null_mean, worst, best)}):
             warned.add(score.measure)
             warn(
                 f"saturated: {score.measure} saturates for {pair_score.first} and {pair_score.second}: unrelated "

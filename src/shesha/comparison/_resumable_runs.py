@@ -15,10 +15,10 @@ from typing import Any
 from shesha import runs
 from shesha.comparison import engine as engine
 from shesha.comparison._all_pairs_calibration import Calibration, Request
-from shesha.comparison._pair_blocks import Comparisons, Found
+from shesha.comparison._pair_blocks import Comparisons, StoredScore
 from shesha.comparison.engine import Pair
-from shesha.comparison.input_manifest import Files, Index, Known, index_files, index_mapping
-from shesha.comparison.representation_locations import Held, Spooled
+from shesha.comparison.input_manifest import Files, Index, IndexedInput, index_files, index_mapping
+from shesha.comparison.representation_locations import InMemoryRepresentation, SpooledRepresentation
 from shesha.measures import Measure
 from shesha.results import PairScore, Score
 from shesha.support import memory as memory
@@ -71,7 +71,7 @@ class Run:
             self.index = self._index_inputs(store)
             self.index.align_rows()
             _require_comparable(self.index)
-            self.index.tell()
+            self.index.warn_of_left_out()
             known = self.index.known
             pairs = {measure.name: pairs_of(measure, list(known)) for measure in self._measures}
             skipped = _too_large(self._measures, known)
@@ -100,20 +100,20 @@ class Run:
 
     def _compare_pairs(
         self, store: runs.ResultStore, pairs: Mapping[str, Sequence[Pair]], skipped: Mapping[Any, str]
-    ) -> dict[str, dict[Pair, Found]]:
-        known = {one.fingerprint: one for one in self.index.known.values()}
-        contents = {one.name: self._contents(one, pairs[one.name], skipped) for one in self._measures}
+    ) -> dict[str, dict[Pair, StoredScore]]:
+        known = {source.fingerprint: source for source in self.index.known.values()}
+        contents = {measure.name: self._contents(measure, pairs[measure.name], skipped) for measure in self._measures}
         groups = engine.group_by_view(self._measures, contents)
         with self._places(known) as places, self._executor() as executor:
             meter = runs.Meter(executor.n_workers, "comparisons")
             room = memory.memory_budget() // executor.n_workers
-            shapes = {name: one.shape for name, one in known.items()}
+            shapes = {name: source.shape for name, source in known.items()}
             plan = Comparisons(store, groups, places, shapes, executor.n_workers, room, meter, self.calibration)
             try:
                 runs.run(plan, executor, meter)
             except KeyboardInterrupt:
                 self.interrupted = True
-        return plan.found
+        return plan.stored_scores
 
     def _contents(self, measure: Measure, pairs: Sequence[Pair], skipped: Mapping[Any, str]) -> tuple[Pair, ...]:
         """Return the pairs of contents that a measure compares, each once even if it has several names."""
@@ -127,12 +127,14 @@ class Run:
                 content_pairs[pair] = None
         return tuple(content_pairs)
 
-    def _score(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found], skipped: Mapping[Any, str]) -> Score:
+    def _score(
+        self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore], skipped: Mapping[Any, str]
+    ) -> Score:
         sides = [self.index.known[name] for name in pair]
         reason = skipped.get((measure.name, (sides[0].shape, sides[1].shape)))
         if reason is not None:
             return engine.missing_score(measure, reason)
-        cell = self._cell(measure, pair, found)
+        cell = self._cell(measure, pair, results)
         if cell is None:
             return engine.score_not_reached(measure)
         reason = cell.reason
@@ -148,27 +150,31 @@ class Run:
             return score
         return replace(score, interval_low=cell.low, interval_high=cell.high)
 
-    def _cell(self, measure: Measure, pair: Pair, found: Mapping[Pair, Found]) -> Found | None:
+    def _cell(self, measure: Measure, pair: Pair, results: Mapping[Pair, StoredScore]) -> StoredScore | None:
         """Return the comparison of the contents of two names, if it is known."""
         first, second = (self.index.known[name].fingerprint for name in pair)
-        return found.get((first, second)) or (found.get((second, first)) if measure.symmetric else None)
+        return results.get((first, second)) or (results.get((second, first)) if measure.symmetric else None)
 
     @contextmanager
     def _executor(self) -> Iterator[runs.Executor]:
         yield runs.executor(self._workers, self._scheduler) if self._uses_workers else runs.Here()
 
     @contextmanager
-    def _places(self, known: Mapping[str, Known]) -> Iterator[dict[str, Any]]:
+    def _places(self, known: Mapping[str, IndexedInput]) -> Iterator[dict[str, Any]]:
         """Yield the sources of the contents; write arrays of this process to files for the others."""
-        held = {name: one.place.source for name, one in known.items() if isinstance(one.place, Held)}
-        places: dict[str, Any] = {name: one.place for name, one in known.items()}
-        if not self._uses_workers or not held:
+        in_memory = {
+            name: source.place.source
+            for name, source in known.items()
+            if isinstance(source.place, InMemoryRepresentation)
+        }
+        places: dict[str, Any] = {name: source.place for name, source in known.items()}
+        if not self._uses_workers or not in_memory:
             yield places
             return
         with _folder(self._store) as folder:
             written = {
-                name: Spooled.write(source, folder / f"{number}.npy")
-                for number, (name, source) in enumerate(held.items())
+                name: SpooledRepresentation.write(source, folder / f"{number}.npy")
+                for number, (name, source) in enumerate(in_memory.items())
             }
             yield places | written
 
@@ -190,31 +196,31 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _too_large(measures: Sequence[Measure], known: Mapping[str, Known]) -> dict[Any, str]:
+def _too_large(measures: Sequence[Measure], known: Mapping[str, IndexedInput]) -> dict[Any, str]:
     """Find comparisons that would exceed the memory budget, by measure and shapes."""
-    shapes = {one.shape: one.outline for one in known.values()}
+    shapes = {source.shape: source.outline for source in known.values()}
     labels = {str(shape): shape for shape in shapes}
     outlines = {label: shapes[shape] for label, shape in labels.items()}
     pairs = [(a, b) for a in labels for b in labels]
     groups = engine.group_by_view(measures, {measure.name: pairs for measure in measures})
-    found = engine.too_large(groups, outlines)
-    return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in found.items()}
+    reasons = engine.too_large(groups, outlines)
+    return {(name, (labels[a], labels[b])): reason for (name, (a, b)), reason in reasons.items()}
 
 
 def _require_comparable(index: Index) -> None:
     """Refuse fewer than two representations, and representations of different inputs."""
     if len(index.known) < 2:
-        told = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
-        raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{told}")
-    counts = {name: one.outline.n_rows for name, one in index.known.items()}
+        reasons = "".join(f"; left out: {path}: {reason}" for path, reason in index.left_out.items())
+        raise ValueError(f"representations must be at least two, got {', '.join(index.known) or 'none'}{reasons}")
+    counts = {name: source.outline.n_rows for name, source in index.known.items()}
     require_same_counts(counts)
 
 
 def require_same_counts(counts: Mapping[str, int]) -> None:
     """Refuse representations of different inputs."""
     if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-        raise ValueError(f"representations must have the same rows, got different numbers: {listed}")
+        counts_text = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+        raise ValueError(f"representations must have the same rows, got different numbers: {counts_text}")
 
 
 def require_importable(measures: Sequence[Measure], workers: int | None, scheduler: str | None) -> None:

@@ -25,7 +25,9 @@ def draw_subsets(n: int, rng: np.random.Generator) -> tuple[Index, ...]:
 
 def draw_clusters(clusters: Index, rng: np.random.Generator) -> tuple[Index, ...]:
     """Draw the rows of subsets of four fifths of the clusters: groups, or stretches of a series, coded from 0."""
-    return tuple(np.flatnonzero(np.isin(clusters, kept)) for kept in draw_subsets(int(clusters.max()) + 1, rng))
+    return tuple(
+        np.flatnonzero(np.isin(clusters, clusters_kept)) for clusters_kept in draw_subsets(int(clusters.max()) + 1, rng)
+    )
 
 
 def n_kept(n: int) -> int:

@@ -43,40 +43,42 @@ class Repeats:
             )
         if len(given) < FEWEST:
             raise ValueError(f"{name} must contain at least {FEWEST} repeats, got {len(given)}")
-        found = tuple(Representation.build(one, f"{name}[{k}]").to_numpy for k, one in enumerate(given))
-        for k, one in enumerate(found):
-            if len(one.shape) > 2:
-                raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {one.shape}")
-            if one.n_rows != (n_rows or found[0].n_rows):
-                raise ValueError(f"{name}[{k}] must have {n_rows or found[0].n_rows} rows, got {one.n_rows}")
-        return cls(found)
+        sources = tuple(Representation.build(repeat, f"{name}[{k}]").to_numpy for k, repeat in enumerate(given))
+        for k, source in enumerate(sources):
+            if len(source.shape) > 2:
+                raise ValueError(f"{name}[{k}] must be 2-D (n_samples, n_features), got shape {source.shape}")
+            if source.n_rows != (n_rows or sources[0].n_rows):
+                raise ValueError(f"{name}[{k}] must have {n_rows or sources[0].n_rows} rows, got {source.n_rows}")
+        return cls(sources)
 
     @cached_property
     def means(self) -> tuple[Representation, ...]:
         """The mean of all, then the mean without each repeat."""
-        if all(one.has_distances_only for one in self.sources):
+        if all(source.has_distances_only for source in self.sources):
             return tuple(
                 Representation.build(Rdm(mean))
                 for mean in _leave_one_out_means([s.distances.condensed for s in self.sources])
             )
-        if len({one.shape for one in self.sources}) > 1 or any(one.has_distances_only for one in self.sources):
+        if len({source.shape for source in self.sources}) > 1 or any(
+            source.has_distances_only for source in self.sources
+        ):
             raise NotEstimable("repeats of unequal widths have no mean in terms of this measure's view")
-        precision = max(one.precision for one in self.sources)
+        precision = max(source.precision for source in self.sources)
         return tuple(
-            Representation(mean, precision) for mean in _leave_one_out_means([one.rows for one in self.sources])
+            Representation(mean, precision) for mean in _leave_one_out_means([source.rows for source in self.sources])
         )
 
     def drop_views(self) -> None:
         """Free the memory of all views."""
-        for one in (*self.sources, *self.__dict__.get("means", ())):
-            one.drop_views()
+        for source in (*self.sources, *self.__dict__.get("means", ())):
+            source.drop_views()
 
 
 def _leave_one_out_means(arrays: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:
     """Yield the mean of all, then the mean without each repeat."""
     yield np.mean(arrays, axis=0)
     for k in range(len(arrays)):
-        yield np.mean([one for j, one in enumerate(arrays) if j != k], axis=0)
+        yield np.mean([array for j, array in enumerate(arrays) if j != k], axis=0)
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,16 @@ class Ceiling:
 def ceiling(measure: Measure, repeats: Repeats, *, second: bool = False) -> Ceiling:
     """Compare the repeats with their means and with one another, as second argument of the measure if `second`."""
 
-    def score(own: View, other: View) -> float:
-        return measure.compare_views(other, own) if second else measure.compare_views(own, other)
+    def score(view: View, other: View) -> float:
+        return measure.compare_views(other, view) if second else measure.compare_views(view, other)
 
     with single_threaded_blas():
-        for one in repeats.sources[1:]:
-            measure.require_comparable(repeats.sources[0], one)
-        views = [measure.look(one) for one in repeats.sources]
+        for repeat in repeats.sources[1:]:
+            measure.require_comparable(repeats.sources[0], repeat)
+        views = [measure.look(repeat) for repeat in repeats.sources]
         means = _means(measure, repeats, views)
-        whole = next(means)
-        included = tuple(score(view, whole) for view in views)
+        total_mean = next(means)
+        included = tuple(score(view, total_mean) for view in views)
         left_out = tuple(score(view, mean) for view, mean in zip(views, means, strict=True))
         both = combinations(views, 2)
         pairs = [score(a, b) if measure.symmetric else (score(a, b) + score(b, a)) / 2 for a, b in both]
@@ -127,24 +129,26 @@ def _means(measure: Measure, repeats: Repeats, views: Sequence[View]) -> Iterato
 
 
 @dataclass(frozen=True)
-class Both:
+class SidesWithRepeats:
     """The two sides of a comparison, and the repeats of each."""
 
     sides: tuple[Representation, Representation]
     repeats: tuple[Repeats | None, Repeats | None]
 
     @classmethod
-    def build(cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]) -> Both:
+    def build(
+        cls, given: Any, names: tuple[str, str], sides: tuple[Representation, Representation]
+    ) -> SidesWithRepeats:
         """Check the repeats of the first and the second side; None means no repeats."""
-        if not isinstance(given, tuple | list) or len(given) != len(sides) or all(one is None for one in given):
+        if not isinstance(given, tuple | list) or len(given) != len(sides) or all(repeat is None for repeat in given):
             got = f"{len(given)} entries" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
             raise TypeError(
                 "repeats must be a pair: those of the first and of the second representation (one may be None), got "
                 f"{got}"
             )
         first, second = (
-            None if one is None else Repeats.build(one, f"repeats of {name}", side.n_rows)
-            for one, name, side in zip(given, names, sides, strict=True)
+            None if repeat is None else Repeats.build(repeat, f"repeats of {name}", side.n_rows)
+            for repeat, name, side in zip(given, names, sides, strict=True)
         )
         return cls(sides, (first, second))
 
@@ -156,29 +160,32 @@ class Both:
                 if score is not None and score.has_value:
                     yield self._add_ceiling(group, measure, score)
         finally:
-            for one in (*self.repeats, *self.sides):
-                if one is not None:
-                    one.drop_views()
+            for source in (*self.repeats, *self.sides):
+                if source is not None:
+                    source.drop_views()
 
     def _add_ceiling(self, group: Group, measure: Measure, score: Score) -> Score:
         try:
             self._require_room(group)
             ceilings = [
-                None if one is None else ceiling(measure, one, second=bool(place))
-                for place, one in enumerate(self.repeats)
+                None if repeats is None else ceiling(measure, repeats, second=bool(place))
+                for place, repeats in enumerate(self.repeats)
             ]
-            over = self._over_repeats(measure)
+            over_repeats = self._over_repeats(measure)
         except NotEstimable as reason:
             return add_note(score, f"no noise ceiling: {reason}")
         except Exception as error:  # One measure's failure must not stop the others.
             return add_note(score, f"no noise ceiling: {failure(error)}")
-        return _write_ceilings(measure, over, replace(score, over_repeats=over, **_UNKNOWN), ceilings)
+        return _write_ceilings(measure, over_repeats, replace(score, over_repeats=over_repeats, **_UNKNOWN), ceilings)
 
     def _require_room(self, group: Group) -> None:
         """Refuse views that do not fit in memory: those of all repeats, two means and both sides are held together."""
-        held = [*self.sides, *(one for side in self.repeats if side for one in (*side.sources, *side.sources[:2]))]
-        needs = [group.view_bytes(one) for one in held]
-        need = sum(kept for kept, _ in needs) + max(working for _, working in needs)
+        sources = [
+            *self.sides,
+            *(source for side in self.repeats if side for source in (*side.sources, *side.sources[:2])),
+        ]
+        needs = [group.view_bytes(source) for source in sources]
+        need = sum(view_bytes for view_bytes, _ in needs) + max(working for _, working in needs)
         if need > memory.memory_budget():
             raise NotEstimable(
                 f"needs {memory.readable(need)} of a memory budget of {memory.readable(memory.memory_budget())}"
@@ -202,18 +209,20 @@ def _value(measure: Measure, a: Representation, b: Representation) -> float:
 
 def _write_ceilings(measure: Measure, over_repeats: float, score: Score, ceilings: Sequence[Ceiling | None]) -> Score:
     """Add ceilings and reliabilities to the score, and correct it for noise if that is meaningful."""
-    known = [one for one in ceilings if one is not None]
+    known = [ceiling for ceiling in ceilings if ceiling is not None]
     like_a_cosine = measure.higher_is_closer and measure.self_value == 1 and measure.bounds[1] == 1
     if like_a_cosine or len(known) == 1:
         # Noise of both sides takes its share from each, as it does from a cosine.
-        lower, upper = (math.prod(ends) for ends in ([one.lower for one in known], [one.upper for one in known]))
+        lower, upper = (
+            math.prod(ends) for ends in ([ceiling.lower for ceiling in known], [ceiling.upper for ceiling in known])
+        )
         score = replace(score, ceiling_lower=lower, ceiling_upper=upper)
     if not like_a_cosine:
         return add_note(
             score, "not corrected for noise: this needs a measure with maximum 1 that is 1 for equal representations"
         )
-    first, second = (np.nan if one is None else one.reliability for one in ceilings)
+    first, second = (np.nan if ceiling is None else ceiling.reliability for ceiling in ceilings)
     score = replace(score, reliability_first=first, reliability_second=second)
-    if min(one.reliability for one in known) <= 0:
+    if min(ceiling.reliability for ceiling in known) <= 0:
         return add_note(score, "not corrected for noise: the reliability of the repeats is not positive")
-    return replace(score, corrected=over_repeats / math.sqrt(math.prod(one.reliability for one in known)))
+    return replace(score, corrected=over_repeats / math.sqrt(math.prod(ceiling.reliability for ceiling in known)))

@@ -1,4 +1,4 @@
-"""Index of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
+"""Manifest of the inputs of a comparison: names, shapes and fingerprints, without the numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from shesha.comparison.representation_locations import (
-    Held,
-    InFile,
-    Place,
+from shesha.comparison.content_fingerprints import (
     file_stamp,
     fingerprint,
     fingerprint_as_it_is,
     reordered_fingerprint,
 )
+from shesha.comparison.representation_locations import InFile, InMemoryRepresentation, RepresentationLocation
 from shesha.inputs import Names, orders
 from shesha.io import open_file
 from shesha.io.file_checks import join_names, require_existing
@@ -28,6 +26,7 @@ from shesha.io.formats import formats
 from shesha.io.list_columns import is_dataset
 from shesha.io.representation_names import full_name
 from shesha.runs import ResultStore
+from shesha.support import argument_types as kinds
 from shesha.support.layer_axis import LayerAxis
 from shesha.support.progress import track
 from shesha.support.types import Index as Order
@@ -38,7 +37,7 @@ FILES = "file"
 """Name in the store for indexed files."""
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", "")
 """File types for which keys name columns."""
-_TOLD = 20
+_MOST_NAMED = 20
 """Maximum number of left-out files that are named individually."""
 
 
@@ -64,19 +63,19 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexedInput:
     """A representation in the index."""
 
-    place: Place
+    place: RepresentationLocation
     shape: tuple[int, ...]
     fingerprint: str
-    """Names its content."""
+    """Hash of its content."""
     names: Names | None = field(default=None, compare=False)
     """Names of its rows."""
 
-    def take_rows(self, order: Order) -> Known:
+    def take_rows(self, order: Order) -> IndexedInput:
         """The same representation with its rows in another order."""
-        return Known(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
+        return IndexedInput(self.place.take_rows(order), self.shape, reordered_fingerprint(self.fingerprint, order))
 
     @property
     def outline(self) -> Representation:
@@ -88,7 +87,7 @@ class Known:
 class Index:
     """Representations by name, and the inputs that were left out."""
 
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, IndexedInput] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     """Reasons why files cannot be read."""
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -100,15 +99,15 @@ class Index:
 
     def align_rows(self) -> None:
         """Put all rows in the order of the first that has names; a warning names those that were reordered."""
-        for name, order in orders({name: one.names for name, one in self.known.items()}).items():
+        for name, order in orders({name: source.names for name, source in self.known.items()}).items():
             self.known[name] = self.known[name].take_rows(order)
 
-    def tell(self) -> None:
+    def warn_of_left_out(self) -> None:
         """Warn of inputs that are left out."""
-        for path, reason in list(self.left_out.items())[:_TOLD]:
+        for path, reason in list(self.left_out.items())[:_MOST_NAMED]:
             warn(f"left out: {path}: {reason}", MeasureWarning)
-        if len(self.left_out) > _TOLD:
-            warn(f"left out: {len(self.left_out) - _TOLD} more files that cannot be read", MeasureWarning)
+        if len(self.left_out) > _MOST_NAMED:
+            warn(f"left out: {len(self.left_out) - _MOST_NAMED} more files that cannot be read", MeasureWarning)
         for (name, reason), n_files in self.skipped.items():
             warn(f"skipped {name} in {n_files} file{'s' * (n_files > 1)}: {reason}", MeasureWarning)
         if self.ignored:
@@ -143,12 +142,12 @@ def index_files(files: Files, store: ResultStore) -> Index:
 def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, hashed: bool) -> Index:
     """Index arrays, and arrays of files, by name; without `hashed`, all arrays count as different."""
     index = Index()
-    for label, given in representations.items():
+    for label, value in representations.items():
         name = str(label)
         new = (
-            {name: _index_array(given, name, hashed)}
-            if not _is_path(given)
-            else _index_path(Path(given), name, store, index)
+            {name: _index_array(value, name, hashed)}
+            if not kinds.is_path(value)
+            else _index_path(Path(value), name, store, index)
         )
         if {*new} & {*index.known}:
             labels = ", ".join(map(repr, representations))
@@ -157,42 +156,40 @@ def index_mapping(representations: Mapping[Any, Any], store: ResultStore, *, has
     return index
 
 
-def _is_path(given: Any) -> bool:
-    return isinstance(given, str | os.PathLike)
-
-
-def _index_array(given: Any, name: str, hashed: bool) -> Known:
-    source = Representation.build(given, name)
+def _index_array(value: Any, name: str, hashed: bool) -> IndexedInput:
+    source = Representation.build(value, name)
     # Without a store the name is as good: it is looked at once.
-    return Known(Held(source), source.shape, fingerprint(source) if hashed else name, source.names)
+    return IndexedInput(
+        InMemoryRepresentation(source), source.shape, fingerprint(source) if hashed else name, source.names
+    )
 
 
-def _index_path(path: Path, label: str, store: ResultStore, found: Index) -> dict[str, Known]:
-    return index_file(label, Files([path]), store, found)
+def _index_path(path: Path, label: str, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
+    return index_file(label, Files([path]), store, index)
 
 
-def index_file(label: str, files: Files, store: ResultStore, found: Index) -> dict[str, Known]:
+def index_file(label: str, files: Files, store: ResultStore, index: Index) -> dict[str, IndexedInput]:
     """Index the arrays of one file under a label instead of the file's name."""
     path = Path(files.paths[0])
     if is_folder(path):
         raise IsADirectoryError(f"{label} must be an array or a file, got the directory {path}")
-    arrays = dict(_arrays(require_existing(path), files, store, found))
+    arrays = dict(_arrays(require_existing(path), files, store, index))
     return {label if len(arrays) == 1 else f"{label}:{name}": known for name, known in arrays.items()}
 
 
 def _expand_paths(paths: Iterable[str | os.PathLike[str]], index: Index, own_prefix: str) -> Iterator[Path]:
     """Yield files, and the sorted files with known endings in directories; note the rest."""
-    for given in paths:
-        path = require_existing(given)
+    for value in paths:
+        path = require_existing(value)
         if not is_folder(path):
             yield path
             continue
-        inside = [one for one in sorted(path.iterdir()) if not one.name.startswith((".", own_prefix))]
+        inside = [file for file in sorted(path.iterdir()) if not file.name.startswith((".", own_prefix))]
         endings = formats()
-        readable = [one for one in inside if one.suffix.lower() in endings]
+        readable = [file for file in inside if file.suffix.lower() in endings]
         if not readable:
             raise ValueError(f"{path} must contain files that end in one of {', '.join(endings)}, got none")
-        index.ignored += [str(one) for one in inside if one not in readable]
+        index.ignored += [str(file) for file in inside if file not in readable]
         yield from readable
 
 
@@ -212,12 +209,12 @@ def too_narrow(shapes: Mapping[str, tuple[int, ...]], keys: Any, fewest: int) ->
     }
 
 
-def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, Known]]:
+def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Iterator[tuple[str, IndexedInput]]:
     """Yield the arrays of a file; use the index in the store if the file has not changed."""
-    asked: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
+    request: list[Any] = [None if files.keys is None else list(files.keys), files.distances, files.layer_axis]
     if files.as_it_is or files.no_features:
-        asked += [list(files.no_features), files.as_it_is]
-    key = json.dumps([str(path.absolute()), *asked, "names"])
+        request += [list(files.no_features), files.as_it_is]
+    key = json.dumps([str(path.absolute()), *request, "names"])
     try:
         stamp = file_stamp(path)
         record = json.loads(store.get(FILES, key) or "{}")
@@ -228,12 +225,12 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         index.left_out[str(path)] = reason = str(error) or type(error).__name__
         store.put(FILES, {key: json.dumps({"stamp": "", "reason": reason})})
         return
-    for one in record["skipped"].items():
-        if files.keys is None and one[0] not in files.no_features:
-            index.skipped[one] = index.skipped.get(one, 0) + 1
+    for entry in record["skipped"].items():
+        if files.keys is None and entry[0] not in files.no_features:
+            index.skipped[entry] = index.skipped.get(entry, 0) + 1
     few = too_narrow({name: tuple(shape) for name, shape, *_ in record["arrays"]}, files.keys, files.fewest)
-    for one in few.items():
-        index.skipped[one] = index.skipped.get(one, 0) + 1
+    for entry in few.items():
+        index.skipped[entry] = index.skipped.get(entry, 0) + 1
     no_features = tuple(files.no_features)
     names = None
     if record.get("names") and not files.by_position:
@@ -246,7 +243,7 @@ def _arrays(path: Path, files: Files, store: ResultStore, index: Index) -> Itera
         columns = path.suffix.lower() in _TABLES and name == path.stem
         keys = (name,) if not columns else None if files.keys is None else tuple(files.keys)
         place = InFile(str(path.absolute()), name, keys, files.distances, files.layer_axis, stamp, no_features)
-        yield name, Known(place, tuple(shape), content, names)
+        yield name, IndexedInput(place, tuple(shape), content, names)
 
 
 def _names_in(path: Path, files: Files) -> Any:

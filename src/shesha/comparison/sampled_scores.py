@@ -62,7 +62,7 @@ class Sampling:
         return cls(queries, pairs, error, confidence, seed)
 
     @property
-    def given_options(self) -> list[str]:
+    def option_names(self) -> list[str]:
         """Names of the given options."""
         return [name for name in ("queries", "pairs", "error") if getattr(self, name) is not None]
 
@@ -175,11 +175,11 @@ class _Queries:
     def _draw(self, drawn: int, size: int) -> Index:
         if self._order is not None:
             return self._order[drawn : drawn + size]
-        known, found = np.concatenate([np.empty(0, dtype=np.intp), *self._rows]), np.empty(0, dtype=np.intp)
-        while len(found) < size:
+        known, rows = np.concatenate([np.empty(0, dtype=np.intp), *self._rows]), np.empty(0, dtype=np.intp)
+        while len(rows) < size:
             fresh = np.setdiff1d(self._rng.integers(self.n, size=2 * size), known)
-            found = np.unique(np.concatenate([found, self._rng.permutation(fresh)[: size - len(found)]]))
-        return self._rng.permutation(found)
+            rows = np.unique(np.concatenate([rows, self._rng.permutation(fresh)[: size - len(rows)]]))
+        return self._rng.permutation(rows)
 
 
 def _estimate_from_queries(measure: Measure, plan: SampledRows, queries: _Queries) -> _Estimate:

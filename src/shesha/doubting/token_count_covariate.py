@@ -24,18 +24,18 @@ def text_lengths(representations: Any) -> dict[str, Vector]:
     >>> text_lengths({"layer": np.zeros((3, 2))})
     {}
     """
-    found = getattr(representations, "n_tokens", None)
-    if found is None and (paths := _paths(representations)):
+    counts = getattr(representations, "n_tokens", None)
+    if counts is None and (paths := _paths(representations)):
         from shesha.io.token_counts import shared_token_counts
 
-        found = shared_token_counts(paths)
-    return {} if found is None or len(set(found)) < 2 else {NAME: np.array(found, dtype=np.float64)}
+        counts = shared_token_counts(paths)
+    return {} if counts is None or len(set(counts)) < 2 else {NAME: np.array(counts, dtype=np.float64)}
 
 
 def _paths(representations: Any) -> list[Any]:
     """Return the paths of an input: a path, several paths, a mapping of paths, or files to be read when needed."""
-    given = getattr(representations, "paths", representations)
-    if isinstance(given, Mapping):
-        given = list(given.values())
-    several = given if isinstance(given, list | tuple) else [given]
-    return [one for one in several if isinstance(one, str | os.PathLike)]
+    paths = getattr(representations, "paths", representations)
+    if isinstance(paths, Mapping):
+        paths = list(paths.values())
+    inputs = paths if isinstance(paths, list | tuple) else [paths]
+    return [path for path in inputs if isinstance(path, str | os.PathLike)]

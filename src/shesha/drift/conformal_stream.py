@@ -1,4 +1,4 @@
-"""A recorded stream whose mix of groups changes as expected: test for other changes."""
+"""Test a recorded stream for changes other than an expected change of the mix of groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import log10
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.input_stream import Typical
+from shesha.drift.input_stream import ReferenceDistribution
 from shesha.drift.martingales import composite_jumper, first_alarm
 from shesha.drift.stream_ranks import group_ranks, weighted_ranks
 from shesha.drift.stream_update import FEWEST
@@ -79,27 +79,27 @@ def conformal_stream(
     >>> conformal_stream(rows[:200], rows[200:]).state, conformal_stream(rows[:200], rows[200:], groups=kinds).state
     ('alert', 'ok')
     """
-    held, rows = check.matrix(reference, "reference", min_rows=FEWEST), check.matrix(new, "new", min_rows=1)
-    if held.shape[1] != rows.shape[1]:
-        raise ValueError(f"new must have the {held.shape[1]} features of the reference, got {rows.shape[1]}")
+    reference_rows, rows = check.matrix(reference, "reference", min_rows=FEWEST), check.matrix(new, "new", min_rows=1)
+    if reference_rows.shape[1] != rows.shape[1]:
+        raise ValueError(f"new must have the {reference_rows.shape[1]} features of the reference, got {rows.shape[1]}")
     if groups is not None and weights is not None:
         raise ValueError("groups and weights must not both be given, got both: ranks within groups need no weights")
     check.fraction(alpha, "alpha", closed=False)
     rng = generator(seed)
-    order = rng.permutation(len(held))
-    fitted, kept = order[: len(held) // 2], np.sort(order[len(held) // 2 :])
-    ranked = np.r_[kept, np.arange(len(held), len(held) + len(rows))]
-    typical = Typical.build(held[fitted])
-    scores = np.concatenate([typical.scores(held[kept]), typical.scores(rows)])
-    n_total = len(held) + len(rows)
+    order = rng.permutation(len(reference_rows))
+    fitted, earlier = order[: len(reference_rows) // 2], np.sort(order[len(reference_rows) // 2 :])
+    ranked = np.r_[earlier, np.arange(len(reference_rows), len(reference_rows) + len(rows))]
+    typical = ReferenceDistribution.build(reference_rows[fitted])
+    scores = np.concatenate([typical.scores(reference_rows[earlier]), typical.scores(rows)])
+    n_total = len(reference_rows) + len(rows)
     if weights is None:
         codes = (
             np.zeros(n_total, np.intp) if groups is None else check.labels(groups, n_total, "groups", min_classes=1)[0]
         )
-        p = group_ranks(scores, codes[ranked], len(kept), rng)
+        p = group_ranks(scores, codes[ranked], len(earlier), rng)
     else:
-        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(kept), rng)
-    return _verdict(p, scores[len(kept) :], alpha)
+        p = weighted_ranks(scores, _check_weights(weights, n_total, len(rows))[ranked], len(earlier), rng)
+    return _verdict(p, scores[len(earlier) :], alpha)
 
 
 def _check_weights(weights: ArrayLike, n_rows: int, n_new: int) -> Vector:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from shesha.drift import rank_p_values
-from shesha.drift.noise_floor import Unchanged
+from shesha.drift.noise_floor import NoiseFloor
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 
@@ -16,7 +16,7 @@ FEWEST_IN_A_ROW = 19
 
 
 def check_level(
-    false_alarm: float | None, run_length: float | None, unchanged: Unchanged | None, n_resamples: int
+    false_alarm: float | None, run_length: float | None, unchanged: NoiseFloor | None, n_resamples: int
 ) -> float:
     """Return the level of one check; ValueError if it cannot be reached."""
     check.count(n_resamples, "n_resamples", minimum=19)

@@ -1,4 +1,4 @@
-"""Evidence over repeated checks, with an alarm at a stated run length."""
+"""Evidence over repeated checks, with an alarm at a requested mean run length."""
 
 from __future__ import annotations
 

@@ -38,6 +38,11 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
     return found
 
 
+def is_path(value: Any) -> bool:
+    """Whether something is a path."""
+    return isinstance(value, str | os.PathLike)
+
+
 def frame(value: T, name: str) -> T:
     """Return a pandas table, recognised by its attributes without importing pandas."""
     if not (hasattr(value, "columns") and hasattr(value, "iloc")):

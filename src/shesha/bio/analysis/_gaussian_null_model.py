@@ -71,11 +71,11 @@ def null_model(
     check.count(n_simulations, "n_simulations")
     check.count(n_features, "n_features", minimum=2)
     check.count(n_controls, "n_controls")
-    effects = [check.require_at_least(one, "effect", 0.0) for one in np.atleast_1d(effect).tolist()]
-    sizes = [check.count(one, "n_cells", minimum=2) for one in np.atleast_1d(n_cells).tolist()]
+    effects = [check.require_at_least(value, "effect", 0.0) for value in np.atleast_1d(effect).tolist()]
+    sizes = [check.count(n, "n_cells", minimum=2) for n in np.atleast_1d(n_cells).tolist()]
     if not effects or not sizes:
         raise ValueError(f"{'n_cells' if effects else 'effect'} must contain at least one value, got none")
-    levels = [check.positive(one, "noise") for one in kinds.sequence(noise, "noise", "numbers")]
+    levels = [check.positive(level, "noise") for level in kinds.sequence(noise, "noise", "numbers")]
     rng = generator(seed)
     return pd.DataFrame(
         [

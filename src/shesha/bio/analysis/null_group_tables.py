@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST = 5
-"""Controls that must remain when a null group is removed."""
+"""Minimum number of controls that remain when a null group is removed."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class NullTableComparison(Result):
     """Mean over the null tables: the effect of group sizes and noise alone."""
     low: float
     high: float
-    """Lower and upper end of the central 95 % of the null tables."""
+    """Ends of the central 95 % of the values in null tables."""
     p_value: float
-    """(1 + null tables with a value at least as large) / (tables + 1)."""
+    """(1 + number of null tables with a value at least as large) / (number of tables + 1)."""
     n_tables: int
 
     def __str__(self) -> str:
@@ -85,11 +85,12 @@ def fake_tables(
         )
     rng, total = generator(seed), rows.sum(axis=0)
     return [
-        pd.DataFrame([_fake(rows, total, n, rng) for n in counts.values()], index=list(counts)) for _ in range(n_tables)
+        pd.DataFrame([_null_group_scores(rows, total, n, rng) for n in counts.values()], index=list(counts))
+        for _ in range(n_tables)
     ]
 
 
-def _fake(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict[str, float]:
+def _null_group_scores(rows: Matrix, total: Matrix, n: int, rng: np.random.Generator) -> dict[str, float]:
     cells = rows[rng.choice(len(rows), n, replace=False)]
     sums = cells.sum(axis=0)
     shifts = cells - (total - sums) / (len(rows) - n)
@@ -137,7 +138,7 @@ def compare_with_null_tables(
     if not isinstance(fakes, list | tuple) or not fakes:
         raise ValueError("fakes must contain at least one table, got none")
     value = check.real_number(statistic(table), "statistic")
-    drawn = np.array([check.real_number(statistic(one), "statistic") for one in fakes])
+    drawn = np.array([check.real_number(statistic(null), "statistic") for null in fakes])
     low, high = np.nanquantile(drawn, [0.025, 0.975])
     # A fake without a value counts as one that is as large: it must not make the p-value smaller.
     larger = int((~(drawn < value - 1e-12)).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, parts
-from shesha.bio.split_half_reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.kernels.standardisation import z_scores
 from shesha.support import argument_types as kinds
 
@@ -58,13 +58,15 @@ def pooled_correlations(
     1       both -0.09
     2  magnitude -0.03
     """
-    kept = complete(table, [x, y, by, *kinds.sequence(given, "given")], "table")
-    scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(kept, by)])
+    complete = complete_lines(table, [x, y, by, *kinds.sequence(given, "given")], "table")
+    scaled = pd.concat([_standardised(part, (x, y)) for _, part in parts(complete, by)])
     lines = []
-    for name, one in (("raw", kept), ("both", scaled), (x, scaled.assign(**{y: kept[y]}))):
-        own = derive_seed(seed, name, x, y, *given)
-        found = correlation(one, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=own)
-        lines.append({"scaled": name, **found.to_dict(), "given": ", ".join(given)})
+    for name, scaled_table in (("raw", complete), ("both", scaled), (x, scaled.assign(**{y: complete[y]}))):
+        line_seed = derive_seed(seed, name, x, y, *given)
+        result = correlation(
+            scaled_table, x, y, given=given, n_bootstrap=n_bootstrap, confidence=confidence, seed=line_seed
+        )
+        lines.append({"scaled": name, **result.to_dict(), "given": ", ".join(given)})
     return pd.DataFrame(lines)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.bio.analysis._correlations import correlation, derive_seed, numbers
-from shesha.bio.split_half_reproducibility import complete
+from shesha.bio.complete_lines import complete_lines
 from shesha.results.base import Result
 from shesha.support import argument_types
 from shesha.support.types import Matrix, Vector
@@ -25,9 +25,9 @@ class Combined(Result):
     kinds: tuple[dict[str, float], ...]
     """Single, then combined: n, mean and sd of both scores, rho, low, high, p_value."""
     u: float
-    """Mann-Whitney U of the score: pairs in which the single one is larger."""
+    """Mann-Whitney U: number of pairs in which the score of the single perturbation is larger."""
     p_value: float
-    """Two-sided."""
+    """Two-sided p-value of U."""
     given: tuple[str, ...]
     """Covariates that the comparison controls for, by ranks."""
 
@@ -85,21 +85,21 @@ def single_against_combined(
     """
     from scipy.stats import mannwhitneyu
 
-    kept = complete(
+    complete = complete_lines(
         table, [x, y, *argument_types.sequence(given, "given"), *([] if label is None else [label])], "table"
     )
     argument_types.text(separator, "separator")
-    names = kept.index if label is None else kept[label]
+    names = complete.index if label is None else complete[label]
     combined = np.array([_genes(str(name), separator) > 1 for name in names], dtype=bool)
     if min(combined.sum(), (~combined).sum()) < 4:
         raise ValueError(
             f"table must contain at least 4 single and 4 combined perturbations (names with {separator!r}), "
             f"got {(~combined).sum()} and {combined.sum()}"
         )
-    scores = _residual_ranks(numbers(kept, [y, *given])) if given else kept[y].to_numpy(dtype=float)
+    scores = _residual_ranks(numbers(complete, [y, *given])) if given else complete[y].to_numpy(dtype=float)
     u, p = mannwhitneyu(scores[~combined], scores[combined])
     kinds = tuple(
-        _kind(kept[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
+        _kind(complete[mask], x, y, n_bootstrap, derive_seed(seed, k)) for k, mask in enumerate((~combined, combined))
     )
     return Combined(kinds, float(u), float(p), tuple(given))
 
@@ -107,15 +107,15 @@ def single_against_combined(
 def _genes(name: str, separator: str) -> int:
     from shesha.bio.control_labels import is_control
 
-    return sum(not is_control(one) for one in name.split(separator) if one.strip())
+    return sum(not is_control(label) for label in name.split(separator) if label.strip())
 
 
 def _kind(part: pd.DataFrame, x: str, y: str, n_bootstrap: int, seed: int) -> dict[str, float]:
-    found: dict[str, float] = {"n": float(len(part))}
+    summary: dict[str, float] = {"n": float(len(part))}
     for name in (y, x):
-        found |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
+        summary |= {f"{name}_mean": float(part[name].mean()), f"{name}_sd": float(part[name].std())}
     rho = correlation(part, x, y, n_bootstrap=n_bootstrap, seed=seed)
-    return found | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
+    return summary | {field: float(getattr(rho, field)) for field in ("rho", "low", "high", "p_value")}
 
 
 def _residual_ranks(columns: Matrix) -> Vector:
