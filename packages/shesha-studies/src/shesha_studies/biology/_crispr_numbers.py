@@ -124,7 +124,7 @@ def _reasons(statistics: Found) -> dict[str, str]:
     }
     if len(null):
         open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
-        made["null_magnitude"] = f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}."
+        made["null_magnitude"] = f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
         made["null_partial"] = (
             f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
             f"at {null.snr_rho.min():.4f} or above."
@@ -177,6 +177,8 @@ def _number(line: Any, what: str, ours: float, why: str, statistics: Found) -> C
     null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
+    if admissible is not None and admissible[0] < 0 < admissible[1]:
+        return Check(line.where, what, float(text), ours, INCONCLUSIVE, why)
     return judge_number(
         line.where,
         what,

@@ -69,8 +69,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
         "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
         "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
-        "The paper does not print the number of inputs. Scores are near zero for thousands of inputs and few "
-        "hundred features, and rise if only the maps become wider.",
+        "The paper does not print the number of inputs. Scores are near zero only for maps much narrower than "
+        "the inputs, and rise as the maps become wider.",
     )
     picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
@@ -96,6 +96,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "noise": score.loc["noise"].max(axis=None),
             **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
             **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
+            **{f"many_{name.lower()}": over_draws(own.score) for name, own in many.groupby("map_of")},
         }
     )
 

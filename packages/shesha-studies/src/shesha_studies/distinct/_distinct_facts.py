@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled, smallest
 from shesha_studies.distinct._distinct_tables import Findings, related
 from shesha_studies.distinct._transformations import KINDS
 
@@ -52,7 +52,6 @@ def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
         "pooled": _over_groups(one),
         "pooled_value": one.value,
         "configurations": one.n,
-        "interval_end": max(-one.group_low, one.group_high),
         "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
         "domains": len(own),
         "small_domains": small,
@@ -77,16 +76,20 @@ def _over_bases(found: Findings, name: str, sign: int = 1) -> Fact:
 
 def _kind_facts(found: Findings) -> Mapping[str, Any]:
     """By kind of transformation."""
-    components = found.distinct[found.distinct.kind == "PCA"]
+    kinds = {str(kind): own for kind, own in found.distinct.groupby("kind", sort=False) if kind != "original"}
+    within = {kind: related(own, by=("group",), n_draws=10) for kind, own in kinds.items()}
     projected = found.distinct[found.distinct.kind == "random projection"]
     means = found.distinct.groupby("kind")[["stability", "cka"]].mean()
     random, original = means.loc["random projection"], means.loc["original"]
     repeats = found.rows[found.rows.kind == "PCA"].repeat
     return {
         **{f"under {kind}": _over_groups(found.kinds[kind]) for kind in KINDS},
-        "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
+        "components_within": _over_groups(within["PCA"]),
+        **{f"within {kind}": _over_groups(one) for kind, one in within.items()},
+        "smallest within a kind": smallest(absolute(_over_groups(one)) for one in within.values()),
+        "within kinds in words": ", ".join(f"{one.value:+.2f} under {kind}" for kind, one in within.items()),
         "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
-        "projected_within": related(projected, by=("group",), n_draws=10).value,
+        "projected_within": within["random projection"].value,
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
         "more stable": _over_bases(found, "stability"),
@@ -134,15 +137,12 @@ def _bias(rows: pd.DataFrame) -> Fact:
 def _model_facts(found: Findings) -> Mapping[str, Any]:
     """The mixed model, and what an unchanged base says."""
     one, spread = found.mixed, found.rows[["stability", "cka"]].std()
-    parts = found.distinct[found.distinct.kind == "PCA"]
-    within = related(parts, by=("group",), n_draws=10)
     base = found.rows[found.rows.kind == "original"].cka_of_base
     return {
         "slope": one.slope,
         "slope_size": absolute(Fact(one.slope, one.slope - 1.96 * one.error, one.slope + 1.96 * one.error)),
         "slope_error": one.error,
         "standard slope": one.slope * spread.cka / spread.stability,
-        "PCA within": _over_groups(within),
         "lowest stability": float(found.rows.stability.min()),
         "lowest cka of base": float(base.min()),
         "unique": 1 - found.kinds["original"].value ** 2,
