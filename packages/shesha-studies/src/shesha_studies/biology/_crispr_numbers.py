@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from shesha.studies import tolerance
@@ -11,6 +12,7 @@ from shesha.studies.checks import (
     DIFFERS,
     INCONCLUSIVE,
     NOT_RUN,
+    RECIPE,
     UNREACHABLE,
     Check,
     judge_number,
@@ -153,7 +155,8 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), ours[key], reasons.get(key, reasons[""]))
         else:
-            yield _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
+            found = _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
+            yield replace(found, basis=RECIPE) if line.data == GAUSSIAN and key != "null_n" else found
 
 
 def _contradicts(line: Any, name: str) -> bool:

@@ -64,7 +64,6 @@ _FULL = [
     published="crispr.csv",
     on=DATA,
     own_numbers=("perturbations simulated",),
-    repeated=("Gaussian: ",),
 )
 def crispr(part: str, data: str, setting: str) -> Row:
     """Do larger perturbations shift cells more coherently, beyond the effect of group size on both numbers?
