@@ -26,7 +26,11 @@ def _magnitude(found: Found) -> Mapping[str, Any]:
         made[f"{score}_fakes"], made[f"{score}_fake_spread"] = fake[0], Fact(*fake)
         made[f"{score}_p"] = found.get(f"{score}_p", "method", "standard")
     groups = found.build("group")
-    return made | {"targets": len(groups), "above_chance": (groups.p_adj <= 0.05).sum(), "above_guides": (groups.guides_low > 0).sum()}
+    return made | {
+        "targets": len(groups),
+        "above_chance": (groups.p_adj <= 0.05).sum(),
+        "above_guides": (groups.guides_low > 0).sum(),
+    }
 
 
 def _size(found: Found) -> Mapping[str, Any]:

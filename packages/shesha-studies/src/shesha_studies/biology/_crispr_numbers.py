@@ -126,7 +126,9 @@ def _reasons(statistics: Found) -> dict[str, str]:
     }
     if len(null):
         open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
-        made["null_magnitude"] = f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
+        made["null_magnitude"] = (
+            f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
+        )
         made["null_partial"] = (
             f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
             f"at {null.snr_rho.min():.4f} or above."

@@ -74,7 +74,7 @@ _LINKS = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in (
 
 
 def _rename(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table.rename_axis(name).reset_index()
+    return table.rename(columns=lambda column: column.replace("fake", "null")).rename_axis(name).reset_index()
 
 
 def _draw(found: Found) -> Any:
@@ -138,9 +138,9 @@ def _notes(statistics: Found) -> tuple[str, ...]:
     groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
     alone = groups[groups.guides_low > 0]
     return (
-        "Null groups are groups of control cells of the sizes of the real ones, compared with the remaining controls: 999 of "
-        "each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells as "
-        "controls, so stimulation is shuffled within the type.",
+        "Null groups are groups of control cells of the sizes of the real ones, compared with the remaining controls: "
+        "999 of each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells "
+        "as controls, so stimulation is shuffled within the type.",
         "*unbiased* is the mean cosine of pairs of shifts. It is 0 without an effect, for any number of cells.",
         "The normalisation sets the numbers of Table 61. Counts scaled to 10,000 give nearly the published magnitudes "
         f"({ours['magnitude_mean']:.1f} +- {ours['magnitude_sd']:.1f}, {ours['magnitude_low']:.1f} to "

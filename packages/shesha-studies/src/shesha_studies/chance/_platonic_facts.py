@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shesha.studies.facts import (
     Fact,
     Facts,
@@ -27,18 +29,16 @@ _KERNELS = ["CKA", "CKA(kernel=rbf)"]
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
     """Return what decides the claims; `measures` are the library's names of the global and of the local ones."""
-    found = mean_trends(rows)
+    found = mean_trends(rows).assign(lost=lambda one: one.before - one.after)
     means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     made: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
-        own = found[found.measure == measure]
-        made |= {f"{name}_{when}": over_correlations(own[when]) for when in ("before", "after")}
-        made[f"{name}_lost"] = over_draws(own.before - own.after)
-    told = (
-        f"{called[name]} {_over_sets(found, name, 'before'):+.2f} before and {_over_sets(found, name, 'after'):+.2f} after"
-        for name in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
-        if name in means.index
-    )
+        made |= {f"{name}_{when}": _over_sets(found, measure, when) for when in ("before", "after", "lost")}
+    named = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
+    ends = {
+        name: [_over_sets(found, name, end) for end in ("before", "after")] for name in named if name in means.index
+    }
+    told = (f"{called[name]} {before:+.2f} before and {after:+.2f} after" for name, (before, after) in ends.items())
     made["trends in words"] = ", ".join(told)
     there = set(means.dropna().index)
     if set(_KERNELS) <= there:
@@ -56,13 +56,15 @@ def _moves(found: pd.DataFrame, names: Sequence[str]) -> str:
 
 
 def _over_sets(found: pd.DataFrame, measure: str, column: str) -> Fact:
-    """Mean over sets of models, of correlations or of what they lose."""
-    values = found[found.measure == measure][column]
-    return over_draws(values) if column == "lost" else over_correlations(values)
+    """Mean over data sets, of correlations or of what they lose; sets of models of the same data share networks."""
+    own = found[found.measure == measure]
+    if column == "lost":
+        return over_draws(own.lost.groupby(own.data).mean())
+    return over_correlations(np.tanh(np.arctanh(own[column]).groupby(own.data).mean()))
 
 
 def _kernels(found: pd.DataFrame) -> dict[str, Any]:
-    """Whether linear and RBF CKA rise with capability or width, before and after; sets of models are the units."""
+    """Whether linear and RBF CKA rise with capability or width, before and after; data sets are the units."""
     made: dict[str, Any] = {}
     for key, columns in (("raw", ["before", ON_WIDTH[0]]), ("calibrated", ["after", ON_WIDTH[1]])):
         for axis, column in zip(("capability", "width"), columns, strict=True):
@@ -75,7 +77,6 @@ def _kernels(found: pd.DataFrame) -> dict[str, Any]:
 def _other_global(means: pd.DataFrame, found: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
-    found = found.assign(lost=found.before - found.after)
     return {
         "global in words": _moves(found, others),
         "global_before": smallest(_over_sets(found, name, "before") for name in others),
@@ -89,14 +90,13 @@ def _local(
 ) -> dict[str, Any]:
     """Neighbourhoods, and whether they part from global scores."""
     names = [name for name in measures["local"] if name in means.dropna().index]
-    found = found.assign(lost=found.before - found.after)
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
     chosen = {kind: free[free.measure.isin(measures[kind])].p_value <= 0.05 for kind in ("global", "local")}
     hits = {kind: rate(int(own.sum()), len(own)) for kind, own in chosen.items()}
-    parted = found[found.measure.isin(names)].groupby(["data", "partner"]).lost.mean()
-    parted = found[found.measure == "CKA"].set_index(["data", "partner"]).lost - parted
+    parted = found[found.measure == "CKA"].groupby("data").lost.mean()
+    parted = parted - found[found.measure.isin(names)].groupby("data").lost.mean()
     return {
         "local in words": _moves(found, names),
         "local_moved": largest(absolute(_over_sets(found, name, "lost")) for name in names),

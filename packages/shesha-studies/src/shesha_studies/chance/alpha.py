@@ -104,6 +104,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             f"{measure} in words": "; ".join(told),
             f"raw trend, {measure}": means["capability"]["raw"],
             f"trend, {measure}": largest(means["capability"][name] for name in NAMES),
-            f"lost, {measure}": largest(over_draws(sets["capability"].raw - sets["capability"][name]) for name in NAMES),
+            f"lost, {measure}": largest(
+                over_draws(sets["capability"].raw - sets["capability"][name]) for name in NAMES
+            ),
         }
     return as_facts({name.replace("0.", "0"): one for name, one in found.items()})

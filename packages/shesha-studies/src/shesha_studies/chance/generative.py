@@ -96,7 +96,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "noise": score.loc["noise"].max(axis=None),
             **{"few": few.inputs.iloc[0], "few_inputs": over_draws(few.score)},
             **{"many": many.inputs.iloc[0], "many_inputs": over_draws(many.score)},
-            **{f"many_{name.lower()}": over_draws(own.score) for name, own in many.groupby("map_of")},
+            **{f"many, {name}": over_draws(own.score) for name, own in many.groupby("map_of")},
         }
     )
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_correlations, over_draws, rate, smallest
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    group_means,
+    largest,
+    over_correlations,
+    over_draws,
+    rate,
+    smallest,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published import Found, against
@@ -193,8 +203,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     models, copies = (rows[rows.kind == kind] for kind in (MODELS, COPY))
     near, narrow = models.drop_duplicates(["data", "width"]), models[_kernel_rows(models, RBF, min(BANDWIDTHS))]
-    sharp = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))].pivot_table(index="data", columns="noise", values="score")
-    noisy = copies[copies.noise == copies.noise.max()]
+    narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
+    noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
     hits = knn.groupby("value").hit.mean()
     return as_facts(
@@ -207,9 +217,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             "narrow": largest(group_means(narrow, ["data"], "score")),
             **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
-            "narrow_copy": over_draws(sharp[noisy.noise.max()]),
-            **{f"narrow_copy_{100 * noise:.0f}": over_draws(sharp[noise]) for noise in sharp.columns[:-1]},
-            "narrow_fall": over_draws(sharp.iloc[:, 0] - sharp.iloc[:, -1]),
+            "narrow_copy": over_draws(noisy.score),
+            "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
+            # Copies that move no data set's local distances by more than 0.05 in correlation.
+            "near_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
+            "copies in words": "; ".join(_copy_in_words(noise, own) for noise, own in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
             "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
@@ -221,6 +233,18 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 
 def _kernel_rows(rows: pd.DataFrame, lens: str, value: float) -> pd.Series[bool]:
     return (rows.lens == lens) & (rows.value == value)
+
+
+def _copy_in_words(noise: Any, own: pd.DataFrame) -> str:
+    near, score = own.agreement, own.score
+    return (
+        f"{noise:.0%} of noise (distances {near.min():.2f} to {near.max():.2f}) {score.min():.3f} to {score.max():.3f}"
+    )
+
+
+def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
+    """Scores of the copies with the least and with the most noise."""
+    return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
 
 
 def _hits(rows: pd.DataFrame) -> Fact:
@@ -251,8 +275,8 @@ def _trends(models: pd.DataFrame) -> dict[str, Any]:
         "knn_steeper": over_draws(of(KNN, SIZES[0]).score - of(KNN, SIZES[-1]).score),
         "half trend in words": _both_trends([of(RBF, 0.5)]),
         "wide trends in words": _both_trends([of(RBF, 2.0), of(RBF, 5.0)]),
+        **{f"{name}_before": smallest(over_correlations(one.raw) for one in own) for name, own in kernels.items()},
         **{
-            f"{name}_before": smallest(over_correlations(one.raw) for one in own) for name, own in kernels.items()
+            f"{name}_flatter": smallest(over_draws(one.raw - one.score) for one in own) for name, own in kernels.items()
         },
-        **{f"{name}_flatter": smallest(over_draws(one.raw - one.score) for one in own) for name, own in kernels.items()},
     }

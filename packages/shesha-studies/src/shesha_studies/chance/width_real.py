@@ -102,8 +102,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "WIT.",
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
-        "Thresholds are at most 0.03 here, so calibration changes these scores little. By algebra, copies of columns leave "
-        "linear CKA as it is: the threshold is the same with every feature four times.",
+        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By algebra, "
+        "copies of columns leave linear CKA as it is: the threshold is the same with every feature four times.",
     )
     picture = Picture(
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
@@ -140,4 +140,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     copies = _copies(rows)
     ranges = {name: [own[name].corr(own.threshold) for _, own in groups] for name in ("total_width", "effective")}
     told = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
-    return as_facts(told) | {"width": lowest, "width_given_effective": given} | ({"copies": Fact(copies)} if copies == copies else {})
+    return (
+        as_facts(told)
+        | {"width": lowest, "width_given_effective": given}
+        | ({"copies": Fact(copies)} if copies == copies else {})
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import rankdata
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
 from shesha_studies.distinct._distinct_tables import Findings, related
 from shesha_studies.distinct._transformations import KINDS
 
@@ -76,20 +76,16 @@ def _over_bases(found: Findings, name: str, sign: int = 1) -> Fact:
 
 def _kind_facts(found: Findings) -> Mapping[str, Any]:
     """By kind of transformation."""
-    kinds = {str(kind): own for kind, own in found.distinct.groupby("kind", sort=False) if kind != "original"}
-    within = {kind: related(own, by=("group",), n_draws=10) for kind, own in kinds.items()}
+    components = found.distinct[found.distinct.kind == "PCA"]
     projected = found.distinct[found.distinct.kind == "random projection"]
     means = found.distinct.groupby("kind")[["stability", "cka"]].mean()
     random, original = means.loc["random projection"], means.loc["original"]
     repeats = found.rows[found.rows.kind == "PCA"].repeat
     return {
         **{f"under {kind}": _over_groups(found.kinds[kind]) for kind in KINDS},
-        "components_within": _over_groups(within["PCA"]),
-        **{f"within {kind}": _over_groups(one) for kind, one in within.items()},
-        "smallest within a kind": smallest(absolute(_over_groups(one)) for one in within.values()),
-        "within kinds in words": ", ".join(f"{one.value:+.2f} under {kind}" for kind, one in within.items()),
+        "components_within": _over_groups(related(components, by=("group",), n_draws=10)),
         "projected": _over_groups(related(projected, by=("variant",), n_draws=10)),
-        "projected_within": within["random projection"].value,
+        "projected_within": related(projected, by=("group",), n_draws=10).value,
         **{"projected stability": random.stability, "original stability": original.stability},
         **{"projected cka": random.cka, "original cka": original.cka},
         "more stable": _over_bases(found, "stability"),
@@ -105,6 +101,7 @@ def _levels(found: Findings) -> Mapping[str, Any]:
     others = {measure: one.value for (measure, kind), one in found.alternatives.items() if kind == "all"}
     made = {
         "within_kinds": _over_groups(kinds),
+        **_sizes_within_kinds(found),
         "rotated within kinds": _over_groups(found.levels["ranks within bases and kinds", "averaged", "cka"]),
         "rotated between bases": _over_groups(found.levels["ranks within variants, between bases", "averaged", "cka"]),
         "above chance": found.levels["as published: all pooled", "stability", "adjusted"].value,
@@ -118,6 +115,17 @@ def _levels(found: Findings) -> Mapping[str, Any]:
         made["other measures"] = largest(map(absolute, intervals))
         made["other measures in words"] = ", ".join(f"{name} {value:+.2f}" for name, value in others.items())
     return made
+
+
+def _sizes_within_kinds(found: Findings) -> Mapping[str, Any]:
+    """Correlations within bases, kind by kind, and the mean of their absolute values, as signs differ."""
+    varied = {kind: own for kind in KINDS if (own := found.distinct[found.distinct.kind == kind]).variant.nunique() > 1}
+    rhos = {kind: _over_groups(related(own, by=("group",), n_draws=10)) for kind, own in varied.items()}
+    sizes = [absolute(one) for one in rhos.values()]
+    return {
+        "size_within_kinds": Fact(*np.mean([(one.value, one.low, one.high) for one in sizes], axis=0)),
+        "kinds in words": ", ".join(f"{one.value:+.2f} ({kind})" for kind, one in rhos.items()),
+    }
 
 
 def _bias(rows: pd.DataFrame) -> Fact:

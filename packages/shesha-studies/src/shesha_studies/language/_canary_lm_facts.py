@@ -24,9 +24,10 @@ def make_facts(rows: Table, published: Table) -> Facts:
     still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
     made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
-    made["stable"] = Fact(float(len(still)))
     made |= {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}
-    return made | as_facts({"model": real, **_detection(own, numbers, real, published), **_damage(own)})
+    return made | as_facts(
+        {"changes": len(still), "model": real, **_detection(own, numbers, real, published), **_damage(own)}
+    )
 
 
 def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Table) -> dict[str, Any]:
