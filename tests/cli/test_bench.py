@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from shesha import benchmark
-from shesha.benchmark import api, results, suites
+from shesha.benchmark import results, run_suite, suites
 from shesha.benchmark.store import lock_run
 
 TOYS = Path(__file__).parents[1] / "benchmark" / "runner"
@@ -33,7 +33,7 @@ def toys():
         toy_run = importlib.import_module("toy_run")
         patching.setitem(suites._SUITES, "toy", lambda: (toy_run.task(),))
         patching.setitem(suites._OPTIONS, "toy", {})
-        patching.setattr(api, "_executor", lambda *_: toy_run.Inline())
+        patching.setattr(run_suite, "_executor", lambda *_: toy_run.Inline())
         yield patching
 
 
@@ -41,7 +41,7 @@ def toys():
 def store(toys, tmp_path_factory):
     """A complete run."""
     path = tmp_path_factory.mktemp("bench") / "toy.sqlite"
-    api.run("toy", store=path, measures=["CKA", "LinReg", "MagDiff"])
+    run_suite.run("toy", store=path, measures=["CKA", "LinReg", "MagDiff"])
     return path
 
 

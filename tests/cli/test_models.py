@@ -14,7 +14,7 @@ tokenizers = pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
 import shesha  # noqa: E402
-from shesha.cli._text_files import parse_texts, read_texts  # noqa: E402
+from shesha.cli._text_inputs import parse_texts, read_texts  # noqa: E402
 from shesha.extract import encode  # noqa: E402
 from shesha.io import read  # noqa: E402
 

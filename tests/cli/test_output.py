@@ -12,7 +12,7 @@ import pytest
 
 import shesha
 from shesha.auditing.representation_audit import meanings
-from shesha.cli._option_names import name_options
+from shesha.cli._option_names_in_messages import name_options
 from shesha.cli.audit import _UNORDERED, audit_command
 from shesha.report import as_text
 from shesha.results.audit.sections import sections

@@ -9,7 +9,7 @@ import pytest
 
 from shesha.neuro import association, session_table
 from shesha.studies import Unreachable
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology import _recordings
 from shesha_studies.biology._neuroscience_numbers import numbers, published_checks
 from shesha_studies.biology._recordings import (

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from shesha.studies import Unreachable
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha_studies.biology import _screens
 from shesha_studies.biology._crispr_numbers import Found, _p_value, published_checks
 from shesha_studies.biology.crispr import crispr

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from shesha import runs
 from shesha.auditing._path_inputs import holds_paths
 from shesha.auditing._stored_values import StoredValues
-from shesha.auditing.equal_width import equal_width_scores
+from shesha.auditing.drift_path import measure_drift
+from shesha.auditing.equal_width_scores import equal_width_scores
 from shesha.auditing.fingerprinted_representation import Subject
-from shesha.auditing.layer_drift import measure_drift
 from shesha.auditing.representation_audit import Settings, align_with_rows, audit_representation, meanings
 from shesha.doubting import text_lengths
 from shesha.inputs import validation as check
@@ -26,8 +26,8 @@ from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.results import Audit, DriftPath, LabelClasses, RepresentationAudit
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.evaluation import resolve_design
-from shesha.support.arrays import array_shape
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
+from shesha.support.device_arrays import array_shape
 from shesha.support.layer_axis import LayerAxis, split_layers
 from shesha.support.progress import mute_progress, track
 from shesha.support.seeds import generator
@@ -145,8 +145,8 @@ def audit(
         subjects = _subjects_in_memory(representations, layer_axis)
         return _audit_subjects(subjects, y, settings, _audit_in_turn, StoredValues())
     # These import all measures, which arrays in memory do not need.
-    from shesha.auditing._audit_inputs import map_large_files, stored_subjects
-    from shesha.auditing._stored_runs import audit_with_store
+    from shesha.auditing._array_and_file_inputs import map_large_files, stored_subjects
+    from shesha.auditing._resumable_runs import audit_with_store
 
     with ExitStack() as copies, runs.open_for_writing(store) as kept:
         # Workers elsewhere would not see the copies.

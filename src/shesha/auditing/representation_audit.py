@@ -18,9 +18,9 @@ from shesha.inputs import Names, labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels.distances import Metric, find_undirected_rows
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.diagnostic_rows import DiagnosticRows
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results import Chance, Dependence, Doubts, Estimate, Faults, Meaning, RepresentationAudit
 from shesha.stability import Variant, registered_variants
 from shesha.stability.chance import as_chance

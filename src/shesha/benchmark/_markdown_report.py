@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import ranks_for_display
+from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark.measure_ranks import ranks_for_display
 from shesha.benchmark.store import Store
 from shesha.benchmark.suites import Suite
 from shesha.benchmark.tables import agreement, stars, to_markdown

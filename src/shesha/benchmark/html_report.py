@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shesha.benchmark._run_data import Gathered, gather
-from shesha.benchmark.ranks import ranks_for_display
+from shesha.benchmark._run_tables import Gathered, gather
+from shesha.benchmark.measure_ranks import ranks_for_display
 from shesha.benchmark.suites import Suite
 from shesha.report import Explained, Item, Lines, Page, Section, Text
 from shesha.results.generic_page import as_table, run_details

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import CELL
+from shesha.benchmark.measure_ranks import CELL
 from shesha.benchmark.submissions import read_submissions, training_influences
 from shesha.benchmark.tables import base_name
 from shesha.benchmark.tests._registry import main_qualities, ranking_scores

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha import measures
-from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.store import Entry
 from shesha.benchmark.zero_rows import RULE, required_metric
 from shesha.calibration.permutation_scores import null_scores

@@ -12,11 +12,11 @@ from dataclasses import astuple, fields
 from itertools import combinations
 
 from shesha.benchmark import worker_tasks
-from shesha.benchmark.model_archive import Archive
 from shesha.benchmark.store import Difference as Shipped
 from shesha.benchmark.store import Store
 from shesha.benchmark.tests import Output
 from shesha.benchmark.tests._base import Difference
+from shesha.benchmark.trained_models import Archive
 from shesha.runs import failure_reason, version_of_code
 
 LOG = logging.getLogger(__name__)

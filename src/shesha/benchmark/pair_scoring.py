@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Protocol
 
-from shesha.benchmark import scores
-from shesha.benchmark.scores import Correlation, Quality, pair_value
+from shesha.benchmark import known_answer_scores
+from shesha.benchmark.known_answer_scores import Correlation, Quality, pair_value
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds
 from shesha.support.types import Seed
@@ -26,7 +26,7 @@ class Compared(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in scores."""
+        """The name in known_answer_scores."""
         ...
 
     @property
@@ -134,7 +134,7 @@ def score_prediction(
     for test, known in kinds.mapping(differences, "differences").items():
         kinds.mapping(known, f"differences[{test!r}]")
         outputs = [pair_value(known, pair, True) for pair in pairs]
-        found = scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
+        found = known_answer_scores.spearman(distances, outputs, len(names), numbers, n_permutations, seed)
         rows.append(_row(test, "spearman", measure, found))
     return rows
 
@@ -157,7 +157,7 @@ def score_groups(
     kinds.mapping(values, "values")
     for members in kinds.mapping(groups, "groups").values():
         kinds.iterable(members, "groups")
-    both = scores.groups(values, groups, measure.closer, measure.symmetric)
+    both = known_answer_scores.groups(values, groups, measure.closer, measure.symmetric)
     return [_row(test_name, quality, measure, found) for quality, found in zip(BY_GROUPS, both, strict=True)]
 
 
@@ -177,7 +177,7 @@ def score_layers(
     models : sequence of sequences of str
         For each model its layers from input to output.
     test_name : str
-        How the scores call the test.
+        How the known_answer_scores call the test.
     """
     _require_measure(measure)
     kinds.mapping(values, "values")
@@ -188,7 +188,7 @@ def score_layers(
         places = {name: place for place, name in enumerate(layers)}
         wanted = pairs_prediction(layers, measure.symmetric)
         own = {(places[a], places[b]): pair_value(values, (a, b), measure.symmetric) for a, b in wanted}
-        found = scores.layers(own, len(layers), measure.closer, measure.symmetric)
+        found = known_answer_scores.layers(own, len(layers), measure.closer, measure.symmetric)
         for quality, part in zip(parts, (found.conformity, found.by_layer, found.pooled), strict=True):
             parts[quality].append(part)
     return [_row(test_name, quality, measure, _mean(found)) for quality, found in parts.items()]

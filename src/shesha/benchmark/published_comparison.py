@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.benchmark._published import published
-from shesha.benchmark.ranks import Pooling, rank, require_columns
+from shesha.benchmark.measure_ranks import Pooling, rank, require_columns
 from shesha.benchmark.tables import base_name, match_published
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.run_plan import Keys, Trial
 from shesha.benchmark.store import Cell, Entry, Store, Trained
 from shesha.benchmark.store_results import (
@@ -20,6 +19,7 @@ from shesha.benchmark.store_results import (
     open_store,
 )
 from shesha.benchmark.suites import Suite
+from shesha.benchmark.trained_models import Archive, model_key
 
 if TYPE_CHECKING:
     import pandas as pd

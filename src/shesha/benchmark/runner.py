@@ -10,12 +10,12 @@ from typing import Any
 
 from shesha.benchmark import worker_tasks
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import complete_differences
 from shesha.benchmark.progress_estimate import Meter
 from shesha.benchmark.run_plan import Keys, Trial, plan_chunks, required_models
 from shesha.benchmark.store import Cell, Store, Trained
+from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.worker_tasks import Chunk
 from shesha.measures import Measure
 from shesha.runs import Executor, Job, run

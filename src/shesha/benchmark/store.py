@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shesha import runs
-from shesha.benchmark._store_tables import LAYOUT
+from shesha.benchmark._store_schema import LAYOUT
 from shesha.benchmark.model_descriptions import Model
 from shesha.support import argument_types as kinds
 from shesha.support import sqlite as sqlite

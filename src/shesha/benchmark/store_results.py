@@ -9,12 +9,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.model_archive import model_key
 from shesha.benchmark.model_descriptions import Model
 from shesha.benchmark.output_difference_store import Known, read_differences, versioned_name
 from shesha.benchmark.run_plan import Keys, Trial, trials
 from shesha.benchmark.store import Cell, Entry, Store, StoreError, model_place
 from shesha.benchmark.suites import Suite, load_suite
+from shesha.benchmark.trained_models import model_key
 
 if TYPE_CHECKING:
     import pandas as pd

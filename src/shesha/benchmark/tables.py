@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.benchmark.mantel import rank_correlation
-from shesha.benchmark.ranks import CELL, require_columns
+from shesha.benchmark.measure_ranks import CELL, require_columns
 from shesha.inputs import validation as check
 from shesha.report import markdown_table
 from shesha.support import argument_types as kinds

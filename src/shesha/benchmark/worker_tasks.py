@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.benchmark.measure_entries import entry_version
-from shesha.benchmark.model_archive import Archive, model_key
 from shesha.benchmark.model_descriptions import DivergedError, Model, domain
 from shesha.benchmark.output_differences import accuracy_difference, disagreement, jensen_shannon
 from shesha.benchmark.store import Cell, Difference, Trained
+from shesha.benchmark.trained_models import Archive, model_key
 from shesha.benchmark.zero_rows import Compared, compare_directed
 from shesha.comparison import engine as engine
 from shesha.comparison.engine import Pair

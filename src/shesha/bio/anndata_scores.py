@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from shesha.bio._anndata_fields import iterate_perturbations
-from shesha.bio._shifts import Method, Metric
 from shesha.bio.perturbation_scores import perturbation_coherence, perturbation_effect_size
+from shesha.bio.shifts_of_public_package import Method, Metric
 from shesha.support.types import Seed
 
 if TYPE_CHECKING:

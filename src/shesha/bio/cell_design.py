@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.bio._anndata_fields import data_matrix, labels, require_anndata
-from shesha.bio.controls import Controls, find_controls
+from shesha.bio.control_labels import Controls, find_controls
 from shesha.inputs import load_backed, split_names
 from shesha.inputs import validation as check
 from shesha.support import argument_types as kinds

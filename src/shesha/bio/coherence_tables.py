@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.cell_design import CellDesign, cell_design
-from shesha.coherence.group_table import Method, Null, coherence_by_group
+from shesha.coherence.coherence_by_group import Method, Null, coherence_by_group
 from shesha.inputs import validation as check
 from shesha.results import CoherenceTable
 from shesha.support import argument_types as kinds

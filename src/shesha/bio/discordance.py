@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import is_constant, z_scores
 from shesha.support.optional import require

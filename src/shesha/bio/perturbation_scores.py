@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.bio._shifts import (
+from shesha.bio.shifts_of_public_package import (
     Method,
     Metric,
     explained_share,
@@ -17,7 +17,7 @@ from shesha.bio._shifts import (
     whitened,
 )
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import huge_unit, length_unit
+from shesha.kernels.rounding_and_scaling import huge_unit, length_unit
 from shesha.support.seeds import generator
 from shesha.support.types import Matrix, Seed
 from shesha.support.warnings import CalibrationWarning, warn

@@ -8,11 +8,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.calibration.calibration_input import prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
 from shesha.calibration.grid_aggregates import Aggregate, best_total, reducer, totals
-from shesha.calibration.grid_scores import grid_scores
-from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
+from shesha.calibration.grid_permutation_scores import grid_scores
 from shesha.calibration.single_pair import collect, plain_options
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check

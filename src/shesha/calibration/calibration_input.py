@@ -17,7 +17,7 @@ from shesha.measures.registry import Choice, Data
 from shesha.measures.user_functions import PlainMeasure
 from shesha.nulls.permutations import Design, nonempty_arguments
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import convert_like
+from shesha.support.device_arrays import convert_like
 from shesha.support.memory import memory_budget, require
 from shesha.support.types import Index, Matrix, Seed
 from shesha.support.warnings import MeasureWarning, warn

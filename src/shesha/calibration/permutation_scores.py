@@ -16,7 +16,7 @@ from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.measures import Measure
 from shesha.nulls.permutations import identity_first
 from shesha.support import memory as memory
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views import Adjusted, Gram, PartialRdm, RankedRdm, Refitted, Representation, Symmetric, View

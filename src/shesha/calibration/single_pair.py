@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.calibration.calibration_input import covariate_design, prepare
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import doubts_of_pair, leave_out_scorer, weigh_doubts
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures.registry import Choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.kernels.distances import Metric, condensed_distances
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.corrections import benjamini_hochberg
 from shesha.nulls.permutations import Design, draw_permutations
 from shesha.results.changes.kind_of_change import ClassChange

@@ -16,9 +16,10 @@ import typer
 from shesha.cli import _config_file
 from shesha.cli._examples import EXAMPLES
 from shesha.cli._help_panels import CommandWithPanels
-from shesha.cli._option_names import name_options
+from shesha.cli._option_names_in_messages import name_options
 from shesha.cli._outputs import INTERRUPTED
 from shesha.cli.audit import audit_command
+from shesha.cli.bench_leaderboard import bench
 from shesha.cli.cite import cite_command
 from shesha.cli.compare import compare_command
 from shesha.cli.consensus import consensus_command
@@ -27,7 +28,6 @@ from shesha.cli.diff import diff_command
 from shesha.cli.doctor import doctor_command, version_line
 from shesha.cli.extract import extract_command
 from shesha.cli.layers import layers_command
-from shesha.cli.leaderboard import bench
 from shesha.cli.measures import measures_command
 from shesha.cli.monitor import monitor
 from shesha.cli.rank import rank_command

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 _NAME = 60
 """Number of characters of a text in the name of its row."""

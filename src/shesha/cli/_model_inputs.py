@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 Model = Annotated[
     list[str] | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
-from shesha.cli._option_names import name_options
+from shesha.cli._option_names_in_messages import name_options
 from shesha.support.defaults import N_BOOTSTRAP, N_PERMUTATIONS
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _as_needed(
     files: list[Path], keys: list[str] | None, inside: tuple[str, ...], rdm: bool, layer_axis: str, by_position: bool
 ) -> Any:
     """Return files that each process reads when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(
         files,

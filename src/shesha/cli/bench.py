@@ -270,7 +270,7 @@ def _show_own_ranks(found: pd.DataFrame, pooling: Pooling = "cls") -> None:
 
 def _show_ranks(ranks: pd.DataFrame) -> None:
     """Print ranks; a single measure has none."""
-    from shesha.benchmark.ranks import ranks_for_display
+    from shesha.benchmark.measure_ranks import ranks_for_display
 
     shown = ranks_for_display(ranks)
     typer.echo(_format_frame(shown))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shesha.cli import _design_options, _file_inputs, _large_files, _model_inputs, _outputs, _worker_options
+from shesha.cli import _compare_large_files, _design_options, _file_inputs, _model_inputs, _outputs, _worker_options
 from shesha.cli._compare_modes import MOST_ROWS_CALIBRATED, Comparing, is_quickly_calibrated, require_value
 from shesha.support.defaults import N_PERMUTATIONS
 
@@ -137,7 +137,7 @@ def compare_command(
     if shards:
         given = {"covariates": covariates, "labels": labels, "folds": folds, "plot": plot, "rdm": rdm, "key": key}
         given |= {"model": model, "store": store, "scheduler": scheduler, "blocks": blocks, "groups": groups}
-        _large_files.require_shards(files, given | {"within": within, "shift": shift, "explore": explore})
+        _compare_large_files.require_shards(files, given | {"within": within, "shift": shift, "explore": explore})
     if covariates and plot is not None:
         raise ValueError(
             "--plot must be left out with --covariates, got both: the picture does not control for covariates"
@@ -148,13 +148,13 @@ def compare_command(
     classes = _design_options.labels_named("labels", labels, files[0], by_position=by_position)
     if models is None and (
         shards
-        or _large_files.need_stretches(
+        or _compare_large_files.need_stretches(
             files, chosen, plain=exchanged.is_empty and not (key or rdm or labels or folds or plot)
         )
     ):
         sample = {"queries": queries, "pairs": pairs, "error": error, "confidence": confidence}
         chance = {"calibrate": bool(calibrate), "n_draws": permutations, "alpha": 0.05}
-        comparison = _large_files.compare_large(files, chosen, sample, seed=seed, **chance)
+        comparison = _compare_large_files.compare_large(files, chosen, sample, seed=seed, **chance)
         outputs.write(comparison, files)
         require_value(comparison.scores)
         return
@@ -208,7 +208,7 @@ def _refuse_columns(named: dict[str, str | None]) -> None:
 
 def _as_needed(files: list[Path], keys: list[str] | None, rdm: bool, layer_axis: str, by_position: bool) -> Any:
     """Return files that are read when needed."""
-    from shesha.comparison.input_index import Files
+    from shesha.comparison.input_manifest import Files
 
     return Files(files, keys, rdm, _file_inputs.parse_layer_axis(layer_axis), by_position=by_position)
 

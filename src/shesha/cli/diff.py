@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shesha.cli import _design_options, _file_inputs, _model_inputs, _outputs
-from shesha.cli._text_files import parse_texts, read_texts
+from shesha.cli._text_inputs import parse_texts, read_texts
 
 _MODEL = "Pass it twice, for the model before and after: a folder, a package or a name that transformers can load."
 _TEXTS = "Texts for the models: a .txt file with one text per line, or a table (FILE:COLUMN)."

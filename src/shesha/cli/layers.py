@@ -90,7 +90,7 @@ def layers_command(
 
 
 def _compare_models(models: _model_inputs.FromModels, measure: str, project: int | None, seed: int) -> Any:
-    from shesha.cli._text_files import read_texts
+    from shesha.cli._text_inputs import read_texts
     from shesha.comparison.moment_layer_grid import compare_models
     from shesha.measures import as_measure, takes_moments
 

@@ -9,7 +9,7 @@ import numpy as np
 from shesha.coherence.control_pool import Pool
 from shesha.coherence.null_scores import Tally
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import smallest
+from shesha.support.device_arrays import smallest
 from shesha.support.types import Index, Matrix
 
 _PANEL = 1 << 22

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.coherence.block_sums import Parts
+from shesha.coherence.group_sums_by_block import Parts
 from shesha.coherence.shift_summary import Shifts
 from shesha.support.types import Index, Matrix, Vector
 

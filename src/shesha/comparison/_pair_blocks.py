@@ -16,7 +16,7 @@ import numpy as np
 
 from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
-from shesha.comparison._joint_calibration import Calibration
+from shesha.comparison._all_pairs_calibration import Calibration
 from shesha.comparison.engine import Group, Pair
 from shesha.comparison.representation_locations import Place, Recent, array_bytes
 from shesha.measures import Measure, code_version

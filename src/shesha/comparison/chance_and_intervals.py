@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from shesha.calibration import shared, side_by_side
 from shesha.calibration.permutation_scores import Outcome, null_view
-from shesha.comparison._intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, draw_clusters, draw_subsets, interval, n_kept
 from shesha.comparison.engine import Group, Sides
 from shesha.inputs import validation as check
 from shesha.measures import Measure

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from shesha.calibration.calibrated_pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.calibration.calibration_input import covariate_design
 from shesha.calibration.dependence_warnings import warn_of_dependence
-from shesha.calibration.pair_doubts import add_doubt, doubts_of_pair, warn_of_doubts, width_doubt
 from shesha.comparison import _calibrated_comparison as calibrated
 from shesha.comparison import engine as engine
 from shesha.comparison import estimated_measures as large
-from shesha.comparison._replicates import Both
-from shesha.comparison._stored_runs import require_same_counts
+from shesha.comparison._resumable_runs import require_same_counts
+from shesha.comparison.ceilings_from_repeats import Both
 from shesha.comparison.chance_and_intervals import Evidence, correct_p_values
 from shesha.comparison.held_out import add_held_out, draw_folds
 from shesha.comparison.memory_needs import require_one_that_fits

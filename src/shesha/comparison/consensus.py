@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t
 
-from shesha.comparison._intervals import FEWEST_CLUSTERS, interval, n_kept
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS, interval, n_kept
 from shesha.comparison.chance_and_intervals import Evidence
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.kernels import mean_shape as kernel
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import single_threaded_blas
 from shesha.nulls.corrections import holm
 from shesha.nulls.design_builder import exchange

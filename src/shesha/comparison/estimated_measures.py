@@ -20,7 +20,7 @@ from shesha.support import memory as memory
 from shesha.support.progress import track
 from shesha.support.seeds import number
 from shesha.views import Representation
-from shesha.views.row_source import RowSource, is_stored
+from shesha.views.row_blocks import RowSource, is_stored
 
 _FEWEST_PAIRS = 1_000_000
 """Up to this many pairs of rows, measures that do not fit are left out rather than estimated."""

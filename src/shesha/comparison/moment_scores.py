@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shesha.comparison._intervals import FEWEST_CLUSTERS
+from shesha.comparison._subset_intervals import FEWEST_CLUSTERS
 from shesha.comparison.chance_and_intervals import add_note, add_null
 from shesha.comparison.engine import failure, make_score, missing_score, score_not_reached
 from shesha.kernels.threads import single_threaded_blas

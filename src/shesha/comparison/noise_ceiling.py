@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from shesha.comparison import _replicates
+from shesha.comparison import ceilings_from_repeats
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
 from shesha.measures.registry import Choice
@@ -59,7 +59,7 @@ def noise_ceiling(
     (0.44, 0.66, 0.3)
     """
     chosen = as_measure(measure).with_seed(seed)
-    given = _replicates.Repeats.build(repeats, "repeats")
+    given = ceilings_from_repeats.Repeats.build(repeats, "repeats")
     common = {
         "measure": chosen.name,
         "closer": chosen.closer,
@@ -68,7 +68,7 @@ def noise_ceiling(
         "seed": number(seed),
     }
     try:
-        ceiling = _replicates.ceiling(chosen, given)
+        ceiling = ceilings_from_repeats.ceiling(chosen, given)
     except NotEstimable as reason:
         nan = check.not_estimable(str(reason))
         return NoiseCeiling(lower=nan, upper=nan, reliability=nan, reason=str(reason), **common)  # type: ignore[arg-type]

@@ -15,12 +15,12 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views import UndirectedRowsError
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
 
 _HELD = 1 << 22
 """Maximum number of values of sampled rows in memory."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shesha.calibration.pair_doubts import add_saturation
+from shesha.calibration.calibrated_pair_doubts import add_saturation
 from shesha.results import Doubts, Score
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from shesha.doubting.target_score import Headline
-from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.distances import Metric
 from shesha.kernels.repeated_rows import row_hashes
+from shesha.kernels.separate_clusters import separate_clusters
 from shesha.nulls.dependence import find_dependence
-from shesha.nulls.diagnostic_rows import DiagnosticRows, stretches
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows, stretches
 from shesha.results import Dependence
-from shesha.support.arrays import column_medians, squared_lengths
+from shesha.support.device_arrays import column_medians, squared_lengths
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.views import Rows
 

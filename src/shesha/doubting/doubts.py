@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from shesha.doubting._registry import raise_doubts
 from shesha.doubting.doubt_input import Subject
-from shesha.doubting.text_lengths import text_lengths
+from shesha.doubting.token_count_covariate import text_lengths
 from shesha.inputs import align_all_labels, align_labels
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, find_undirected_rows
-from shesha.nulls.diagnostic_rows import DiagnosticRows
+from shesha.nulls.sampled_rows_for_checks import DiagnosticRows
 from shesha.results import Dependence, Doubts
 from shesha.support.types import Index, Labels, Vector
 from shesha.views import Rdm, Representation, Rows, rows_or_distances

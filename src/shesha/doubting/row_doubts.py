@@ -9,8 +9,8 @@ import numpy as np
 from shesha.doubting._registry import doubt
 from shesha.doubting.doubt_input import Subject
 from shesha.doubting.partial_scores import Explained
-from shesha.kernels.clusters import separate_clusters
 from shesha.kernels.ranks import midranks
+from shesha.kernels.separate_clusters import separate_clusters
 from shesha.nulls.dependence import p_of_first, pairs_of_places
 from shesha.results import Doubt
 from shesha.results.audit.dependence import LEVEL, describe_period

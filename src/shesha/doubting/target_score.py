@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.permutation_products import permutation_products
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.drift import rank_levels
+from shesha.drift import rank_p_values
 from shesha.drift.canary_reference import Reference
 from shesha.drift.drift_scores import drifts, half_samples, tiers
 from shesha.drift.noise_floor import Unchanged, check_same_rows, require_count, row_movement
@@ -77,14 +77,14 @@ def run_check(current: Any, setting: Setting) -> Found:
 
 
 def _missing_scores(setting: Setting, reason: str) -> list[DriftScore]:
-    limits = [rank_levels.threshold(null, setting.level) for null in _nulls(setting)]
+    limits = [rank_p_values.threshold(null, setting.level) for null in _nulls(setting)]
     told = zip(setting.measures, setting.tiers, limits, strict=True)
     return [DriftScore(one.name, tier, np.nan, limit, np.nan, reason=reason) for one, tier, limit in told]
 
 
 def _nulls(setting: Setting) -> list[Vector]:
     if setting.unchanged is None:
-        return [np.full(rank_levels.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
+        return [np.full(rank_p_values.fewest_for(setting.level), setting.tolerance)] * len(setting.measures)
     return list(setting.unchanged.drifts.T)
 
 
@@ -92,9 +92,9 @@ def _rank_among_unchanged(setting: Setting, values: Vector, reasons: list[str]) 
     """Rank each drift among those of the re-encodings."""
     found = []
     for i, null in enumerate(_nulls(setting)):
-        value, limit = float(values[i]), rank_levels.threshold(null, setting.level)
+        value, limit = float(values[i]), rank_p_values.threshold(null, setting.level)
         usual = float(null[np.isfinite(null)].mean()) if np.isfinite(null).any() else np.nan
-        known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_levels.p_value(value, null))
+        known = (setting.measures[i].name, setting.tiers[i], value, limit, rank_p_values.p_value(value, null))
         found.append(DriftScore(*known, unchanged=usual, beyond=value > limit, reason=reasons[i]))
     return found
 
@@ -111,8 +111,8 @@ def _test_tolerance(setting: Setting, after: Representation, values: Vector, rea
         if np.isfinite(value) and len(drawn):
             around = value + drawn - drawn.mean()
             # The k-th smallest, where k of K + 1 may lie at or below the tolerance.
-            low = -rank_levels.threshold(-around, setting.level)
-            p = rank_levels.p_value(-setting.tolerance, -around)
+            low = -rank_p_values.threshold(-around, setting.level)
+            p = rank_p_values.p_value(-setting.tolerance, -around)
         known = (measure.name, setting.tiers[i], value, setting.tolerance, p)
         drifts.append(DriftScore(*known, low=low, beyond=low > setting.tolerance, reason=reasons[i]))
     return drifts

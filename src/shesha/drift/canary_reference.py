@@ -14,9 +14,9 @@ from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.kernels.distances import find_undirected_rows
 from shesha.measures import Measure
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Labels, Matrix
 from shesha.views import Representation
-from shesha.views.rdm_input import input_precision
 
 Stored = dict[str, NDArray[Any]]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shesha.drift import monitor_files, rank_levels
+from shesha.drift import monitor_files, rank_p_values
 from shesha.drift.alarm_threshold import AlarmRule
 from shesha.drift.canary_check import Found, Setting, differences, run_check
 from shesha.drift.canary_reference import Reference
@@ -20,14 +20,14 @@ from shesha.drift.history import History, InMemory, Kind
 from shesha.drift.input_stream import Stream
 from shesha.drift.monitor_settings import check_level, importable_name, plain_about
 from shesha.drift.noise_floor import Unchanged, many
-from shesha.drift.run_length import Evidence
+from shesha.drift.sequential_evidence import Evidence
 from shesha.drift.stream_update import Updates
 from shesha.drift.verdict_advice import advice, decide_state
 from shesha.inputs import validation as check
 from shesha.measures import Measure, get
 from shesha.results import DriftVerdict, StreamVerdict
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import array_shape
+from shesha.support.device_arrays import array_shape
 from shesha.support.seeds import draw_seed
 from shesha.support.sqlite import StoreError
 from shesha.support.types import Seed
@@ -297,7 +297,7 @@ class DriftMonitor:
             setting.level,
             float("nan")
             if setting.unchanged is None
-            else rank_levels.false_alarm_limit(len(setting.unchanged), setting.level),
+            else rank_p_values.false_alarm_limit(len(setting.unchanged), setting.level),
             setting.tolerance,
             rows=outcome.rows,
             classes=outcome.classes,

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.drift.rank_levels import p_value, threshold
+from shesha.drift.rank_p_values import p_value, threshold
 from shesha.inputs import validation as check
 from shesha.inputs.number_range import require_squarable
 from shesha.kernels.threads import single_threaded_blas

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from shesha._version import __version__
-from shesha.extract._attention_sinks import FirstTokens
+from shesha.extract._attention_sink_warning import FirstTokens
 from shesha.extract._extraction_result import Activations
 from shesha.extract._fingerprints import model_fingerprint
 from shesha.extract._input_rows import Batch, Rows, token_counts

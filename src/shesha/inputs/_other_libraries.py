@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.inputs._row_names import NamedRows, Names
-from shesha.support.arrays import array_shape, refuse_masked
+from shesha.support.device_arrays import array_shape, refuse_masked
 from shesha.support.types import Array
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shesha.support.arrays import array_shape, to_host
+from shesha.support.device_arrays import array_shape, to_host
 from shesha.support.types import Array
 
 Kind = Literal["text", "numbered", "counted"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import split_names
 from shesha.support import memory as memory
 from shesha.support import plurals
-from shesha.support.arrays import array_shape, doubles, namespace, stays, to_host
+from shesha.support.device_arrays import array_shape, doubles, namespace, stays, to_host
 from shesha.support.types import Index, Labels, Matrix, Vector
 from shesha.support.warnings import NotEstimableWarning, warn
 

@@ -13,7 +13,7 @@ from shesha.inputs import validation as check
 from shesha.io._atomic_replacement import replace_path
 from shesha.io._writers import WRITERS, Content
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Array
 
 _KINDS = "fiub"

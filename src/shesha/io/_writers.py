@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from shesha.io._file_contents import natural
 from shesha.io._labels import label_like_names
-from shesha.io._stored_array import natural
 from shesha.io._tables import csv_table, has_names, is_unnamed, labels_of_table
 from shesha.io.file_checks import join_names
 from shesha.support.optional import require

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.io._anndata import labels_of_h5ad, open_h5ad
-from shesha.io._format import Format, array_format, table_format
+from shesha.io._file_contents import StoredArray
+from shesha.io._format_type import Format, array_format, table_format
 from shesha.io._numpy_files import npy_arrays, npz_arrays
-from shesha.io._stored_array import StoredArray
 from shesha.io._tables import csv_table, labels_of_table, parquet_table
 from shesha.io._zarr import labels_of_zarr, open_zarr
 from shesha.io.file_checks import UnreadableFileError, reading
 from shesha.io.list_columns import labels_of_dataset, open_dataset, open_parquet
 from shesha.io.safetensors import safetensors_arrays
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.entry_points import load_marks
 
 Read = Callable[[Path], Mapping[str, ArrayLike]]

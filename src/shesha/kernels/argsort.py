@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels import native, radix_sort
-from shesha.kernels.numerical_precision import MAX_SPAN
 from shesha.kernels.packed_sort import sort_in_place
 from shesha.kernels.radix_sort import FixedPoint
+from shesha.kernels.rounding_and_scaling import MAX_SPAN
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Keys, Vector
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from shesha.kernels.condensed_pairs import condensed_index, upper
-from shesha.kernels.numerical_precision import CLOSE, MAX_SPAN
-from shesha.support.arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
+from shesha.kernels.rounding_and_scaling import CLOSE, MAX_SPAN
+from shesha.support.device_arrays import convert_like, free_memory, namespace, squared_lengths, take_rows, to_host
 from shesha.support.memory import MemoryBudgetError, readable
 from shesha.support.types import Index, Matrix
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.class_statistics import class_means
-from shesha.kernels.numerical_precision import huge_unit
+from shesha.kernels.rounding_and_scaling import huge_unit
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Labels, Matrix
 

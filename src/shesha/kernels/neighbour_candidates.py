@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from shesha.kernels import native
 from shesha.kernels.distances import PANEL
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import squared_lengths
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.types import Index, Matrix, Vector
 
 Single = NDArray[np.float32]

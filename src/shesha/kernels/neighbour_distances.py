@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.distances import PANEL
-from shesha.kernels.numerical_precision import CLOSE
+from shesha.kernels.rounding_and_scaling import CLOSE
 from shesha.kernels.threads import parallel
 from shesha.support.types import Index, Matrix, Vector
 

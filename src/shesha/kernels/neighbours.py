@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from shesha.kernels import device_kernels, native
 from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.distances import PANEL
+from shesha.kernels.symmetric_matrices import square
 from shesha.kernels.threads import parallel
-from shesha.kernels.upper_triangles import square
-from shesha.support.arrays import (
+from shesha.support.device_arrays import (
     convert_like,
     elsewhere,
     is_numpy,

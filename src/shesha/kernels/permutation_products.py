@@ -8,9 +8,9 @@ import numpy as np
 
 from shesha.kernels import device_kernels, native
 from shesha.kernels.condensed_pairs import condensed_index
+from shesha.kernels.symmetric_matrices import row_start
 from shesha.kernels.threads import parallel
-from shesha.kernels.upper_triangles import row_start
-from shesha.support.arrays import elsewhere, is_numpy
+from shesha.support.device_arrays import elsewhere, is_numpy
 from shesha.support.types import Index, Matrix, Vector
 
 _NUMBERS = 1 << 16

@@ -11,7 +11,7 @@ import numpy as np
 from shesha.kernels import neighbour_candidates as filters
 from shesha.kernels.neighbours import _EPS, _GRAM_ERROR, _SPARE, _order
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import squared_lengths
+from shesha.support.device_arrays import squared_lengths
 from shesha.support.types import Index, Matrix, Vector
 
 Closeness = Literal["distance", "product"]

@@ -22,7 +22,7 @@ from shesha.kernels.argsort import (
     value_range,
 )
 from shesha.kernels.threads import parallel
-from shesha.support.arrays import elsewhere
+from shesha.support.device_arrays import elsewhere
 from shesha.support.types import Index, Keys, Vector
 
 _CACHED = 1 << 21

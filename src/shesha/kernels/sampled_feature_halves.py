@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.kernels.distances import Metric
-from shesha.kernels.numerical_precision import ROUNDING
 from shesha.kernels.packed_sort import repeated_places
 from shesha.kernels.pair_influence import spearman_influence
-from shesha.kernels.rotations import haar_columns
+from shesha.kernels.random_rotations import haar_columns
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Index, Matrix, Vector

@@ -10,7 +10,7 @@ from shesha.kernels import native, radix_sort, ranks
 from shesha.kernels.argsort import order_values
 from shesha.kernels.distances import Metric, distance_rounding
 from shesha.kernels.feature_halves import Closeness, halves, require_directed
-from shesha.kernels.rotations import Frame
+from shesha.kernels.random_rotations import Frame
 from shesha.kernels.threads import parallel, single_threaded_blas
 from shesha.support.types import Index, Matrix, Vector
 

@@ -104,15 +104,15 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     reference="Li et al. 2015",
     caveats=(
         "It is the best of many matchings: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
     remark=_constant,
 )
 def hard_correlation_match(a: Features, b: Features) -> float:
-    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some stay unmatched.
+    """Mean correlation of the best one-to-one matching of columns; with unequal widths, some columns remain unmatched.
 
     Constant columns, which have no correlation, count as 0, with a warning.
 
@@ -138,8 +138,8 @@ def hard_correlation_match(a: Features, b: Features) -> float:
     reference="Li et al. 2015; Khosla and Williams 2024",
     caveats=(
         "It is the best of many matches: independent data score well above 0 if n is small.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     groups=("ReSi",),
@@ -175,14 +175,14 @@ def soft_correlation_match(a: Features, b: Features) -> float:
         "It is the best of many matchings: independent data score well above 0 if n is small. Calibrate it.",
         "A smaller mass leaves out the units that match worst, which raises the score of noise as well.",
         "With equal widths and full mass, it equals HardCorr.",
-        "A constant feature, such as a unit that never fires, counts as 0, so a representation with one scores below "
-        "1 with itself.",
+        "A constant feature, such as a unit that never fires, has correlation 0; a representation with one scores "
+        "below 1 with itself.",
     ),
     self_value=1.0,
     remark=_constant,
 )
 def soft_matching(a: Features, b: Features, *, mass: float = 1.0) -> float:
-    """Mean correlation of tuning curves under optimal transport, where a unit may match parts of several.
+    """Mean correlation of tuning curves under optimal transport, in which a unit may match parts of several units.
 
     Unlike a one-to-one matching it leaves no unit of the wider side out. With `mass` below 1 it leaves out the share
     of units that match worst, such as units of noise.

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.moments.sums import SideSums, Sums, add_outer_product, shift_means
-from shesha.support.arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
+from shesha.support.device_arrays import convert_like, doubles, is_numpy, namespace, squared_lengths, stays, to_host
 from shesha.support.memory import memory_budget
 from shesha.support.types import Array, Matrix, Vector
 

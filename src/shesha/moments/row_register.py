@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.types import Index
 

@@ -13,7 +13,7 @@ from shesha.io import open_matrix
 from shesha.moments.batch_checks import batch_sides
 from shesha.moments.read_ahead import read_ahead, stretch_rows
 from shesha.moments.stream_fingerprint import StreamFingerprint
-from shesha.support.arrays import stays, to_host
+from shesha.support.device_arrays import stays, to_host
 from shesha.support.progress import track
 
 

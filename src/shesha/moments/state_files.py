@@ -122,6 +122,6 @@ def _require_shape(array: Array, shape: tuple[int, ...]) -> None:
 
 
 def _plain(side: Any) -> Array:
-    from shesha.support.arrays import to_host
+    from shesha.support.device_arrays import to_host
 
     return np.asarray(side.toarray() if hasattr(side, "toarray") else to_host(side))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shesha.kernels.condition_distances import centre_and_scale
 from shesha.kernels.distances import Metric
-from shesha.kernels.trial_geometry import centre_and_scale
-from shesha.neuro._order_null import Null, Orders
+from shesha.neuro._trial_permutations import Null, Orders
 from shesha.neuro._trials import Trials
 from shesha.neuro.behaviour import coupling_score
 from shesha.neuro.centroid_drift import drift_score

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.trial_geometry import centre_and_scale
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.kernels.condition_distances import centre_and_scale
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Trials, responses
 from shesha.results import Tertiles, TrialScore
 from shesha.support import argument_types as kinds

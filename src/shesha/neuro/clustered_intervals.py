@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from shesha.kernels.standardisation import is_constant
-from shesha.support.types import Matrix, Vector
+from shesha.support.types import Vector
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (float("nan"), float("nan"))
@@ -62,15 +61,6 @@ def jackknife_correlation(
     return (float(np.tanh(whole - margin)), float(np.tanh(whole + margin))), float(
         2 * student.sf(abs(whole) / error, n - 1)
     )
-
-
-def partial_rank_correlation(first: Vector, second: Vector, given: Matrix) -> float:
-    """Partial Spearman correlation; NaN if the covariates explain everything."""
-    columns = [np.ones(len(first)), *(rankdata(column) for column in given.T)]
-    known = np.column_stack(columns)
-    a, b = (ranks - known @ np.linalg.lstsq(known, ranks)[0] for ranks in (rankdata(first), rankdata(second)))
-    length = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / length if length > 1e-9 * len(first) else float("nan")
 
 
 def _fisher(correlation: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shesha.inputs import validation as check
-from shesha.kernels.trial_geometry import Cube, count_trials, equal_sums
+from shesha.kernels.condition_distances import Cube, count_trials, equal_sums
 from shesha.neuro._trials import Trials
 from shesha.neuro.trial_halves import Halves
 from shesha.support.seeds import spawn

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
 from shesha.kernels.distances import METRICS, Metric
 from shesha.kernels.standardisation import centred_units
-from shesha.kernels.trial_geometry import Cube, centre_and_scale, centred_ranks, condition_distances, half_sums
 from shesha.neuro._trials import Conditions, Trials, condition_codes
 from shesha.neuro.equal_trials import FEWEST_IN_HALF, EqualTrials, Numbers, Use, check_numbers, unused_trials
 from shesha.results import NoiseCeiling

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
+from shesha.kernels.condition_distances import agreement, condition_distances, half_sums
 from shesha.kernels.standardisation import centred_units
-from shesha.kernels.trial_geometry import agreement, condition_distances, half_sums
 from shesha.neuro._trials import Trials
 from shesha.neuro.tracked_neurons import MISSING, check_tracked
 from shesha.nulls import summarise

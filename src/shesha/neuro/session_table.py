@@ -10,10 +10,10 @@ import numpy as np
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric
 from shesha.neuro._area_scores import ALL, AreaOptions, score_area
-from shesha.neuro._order_null import NULLS, Null
-from shesha.neuro.brain_regions import brain_division, brain_region
+from shesha.neuro._trial_permutations import NULLS, Null
 from shesha.neuro.clustered_intervals import mean_interval
 from shesha.neuro.equal_trials import Numbers, check_numbers
+from shesha.neuro.mouse_brain_areas import brain_division, brain_region
 from shesha.neuro.recording import Checked, Session
 from shesha.neuro.trial_halves import HOWS, How
 from shesha.results import AreaLine, Group, GroupMean, SessionTable

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.distances import METRICS, Metric
-from shesha.kernels.trial_geometry import (
+from shesha.kernels.condition_distances import (
     agreement,
     centre_and_scale,
     compress_columns,
     condition_distances,
     half_sums,
 )
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.kernels.distances import METRICS, Metric
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.equal_trials import EqualTrials, Numbers, Use, unused_trials
 from shesha.neuro.trial_halves import Halves, How

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shesha.inputs import validation as check
-from shesha.kernels.crossvalidated_distances import centred_products, crossvalidated_products
+from shesha.kernels.condition_distances import centre_and_scale, compress_columns, half_sums
+from shesha.kernels.crossnobis import centred_products, crossvalidated_products
 from shesha.kernels.noise_covariance import estimate_noise, residuals
-from shesha.kernels.trial_geometry import centre_and_scale, compress_columns, half_sums
-from shesha.neuro._order_null import Null, Orders, over_orders
+from shesha.neuro._trial_permutations import Null, Orders, over_orders
 from shesha.neuro._trials import Conditions, Trials
 from shesha.neuro.trial_halves import Halves, How
 from shesha.neuro.trial_split import FEWEST_CONDITIONS

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.repeated_rows import repeats
-from shesha.kernels.sorted_places import insertion_places
-from shesha.nulls.diagnostic_rows import FEWEST_ROWS, DiagnosticRows, largest
+from shesha.kernels.searchsorted import insertion_places
 from shesha.nulls.near_repeats import find_near_repeats
 from shesha.nulls.periodicity import find_period
 from shesha.nulls.restricted_permutations import Exchange
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS, DiagnosticRows, largest
 from shesha.results import Dependence
 from shesha.results.audit.dependence import LEVEL
 from shesha.support.types import Index, Matrix, Vector

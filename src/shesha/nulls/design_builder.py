@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import validation as check
 from shesha.nulls.covariate_strata import cut_into_strata
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 

@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from shesha.nulls.diagnostic_rows import FEWEST_ROWS
+from shesha.nulls.sampled_rows_for_checks import FEWEST_ROWS
 from shesha.support.types import Index, Mask, Matrix
 
 _CHANCE = 1e-4

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.nulls.diagnostic_rows import largest
+from shesha.nulls.sampled_rows_for_checks import largest
 from shesha.support.types import Matrix, Vector
 
 FEWEST_PERIODS = 3

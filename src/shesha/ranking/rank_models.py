@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shesha.comparison import _replicates as replicates
+from shesha.comparison import ceilings_from_repeats as replicates
 from shesha.inputs import labels_in_order
 from shesha.inputs import validation as check
 from shesha.measures import as_measure
@@ -19,8 +19,8 @@ from shesha.nulls.design_builder import exchange
 from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
+from shesha.ranking.model_combination import combine_models
 from shesha.ranking.row_subsets import evaluate_subsets
-from shesha.ranking.weighted_models import combine_models
 from shesha.results.base import reaches_level
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
 from shesha.support import argument_types as kinds

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import split_names
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 
 
 def fingerprint(data: Any) -> str:

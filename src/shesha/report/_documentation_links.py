@@ -23,3 +23,8 @@ def address(page: str) -> str:
     """Return the address of a documentation page; empty if unknown."""
     home = documentation()
     return home + page if home and page else ""
+
+
+def heading_anchor(title: str) -> str:
+    """Return the anchor of a Markdown heading."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")

@@ -19,7 +19,7 @@ import numpy as np
 
 from shesha._version import __version__
 from shesha.results.base import Result
-from shesha.results.field_types import fits
+from shesha.results.field_type_checks import fits
 from shesha.results.json_encoding import ARRAYS, FORMAT, kind_name
 from shesha.support import argument_types
 

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any
 
 _LIBRARY = "shesha"
-FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.arrays", "support.seeds", "views")
+FOLLOWED = ("inputs", "kernels", "measures", "nulls", "support.device_arrays", "support.seeds", "views")
 """Packages and modules of the library that count if they are imported, directly or indirectly."""
 _NEUTRAL = {"shesha.kernels.threads", "shesha.measures.registry"}
 """Modules that change no number, such as those for threads, registration and look-up."""
@@ -43,10 +43,10 @@ def version_of_code(*functions: Callable[..., Any] | type, follow: Collection[st
 
     Examples
     --------
-    >>> from shesha.kernels import argsort, upper_triangles
+    >>> from shesha.kernels import argsort, symmetric_matrices
     >>> version_of_code(argsort.Ordering) == version_of_code(argsort.Ordering)
     True
-    >>> version_of_code(argsort.Ordering) == version_of_code(upper_triangles.square)
+    >>> version_of_code(argsort.Ordering) == version_of_code(symmetric_matrices.square)
     False
     """
     digest = hashlib.sha256()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shesha.inputs import align_labels
 from shesha.inputs import validation as check
 from shesha.stability.class_labels import Classes
-from shesha.stability.user_errors import explain_undirected_rows
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support.entry_points import load_marks
 from shesha.support.seeds import generator
 from shesha.support.warnings import NotEstimable

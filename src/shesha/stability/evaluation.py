@@ -17,8 +17,8 @@ from shesha.stability._registry import Variant, registered_variants
 from shesha.stability.estimators.label_scores import estimate_one_by_one
 from shesha.stability.estimators.sampled_pairs import PairCount, check_pairs
 from shesha.stability.request import Evidence, Request
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.stability.unified_function import require_known_options, variant_named
-from shesha.stability.user_errors import explain_undirected_rows
 from shesha.support.seeds import generator
 from shesha.support.types import Seed
 from shesha.support.warnings import NotEstimable

@@ -12,7 +12,7 @@ from shesha.inputs import validation as check
 from shesha.nulls import Exchange, exchange
 from shesha.results import PartialCorrelation, PartialCorrelations
 from shesha.support import argument_types as kinds
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.plurals import count
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Mask, Matrix, Seed, Vector

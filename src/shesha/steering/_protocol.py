@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels.threads import parallel
-from shesha.steering._coordinates import Coordinates
 from shesha.steering._directions import ENOUGH, Method, Probe, probes
 from shesha.steering._labelled_rows import Labelled
-from shesha.steering._neighbour_reader import local_effects
+from shesha.steering._local_effects import local_effects
+from shesha.steering._principal_coordinates import Coordinates
 from shesha.support.types import Index, Labels, Mask, Matrix, Vector
 
 SCORES = ("accuracy", "max_drop", "to_target", "to_source", "anti_steerable")

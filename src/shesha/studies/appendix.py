@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shesha.report import markdown_table
-from shesha.studies import result_counts
+from shesha.studies import published_result_kinds
 from shesha.studies.checks import (
     AGREES,
     BASES,
@@ -84,7 +84,10 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     )
     yield markdown_table(
         ["counts as", "what it means", "lines"],
-        [[name, result_counts.MEANINGS[name], f"{(checks.counts == name).sum():,}"] for name in result_counts.KINDS],
+        [
+            [name, published_result_kinds.MEANINGS[name], f"{(checks.counts == name).sum():,}"]
+            for name in published_result_kinds.KINDS
+        ],
     )
     yield "## The studies"
     yield (
@@ -98,7 +101,7 @@ def _parts(summaries: list[dict[str, Any]], checks: pd.DataFrame) -> Iterator[st
     absent = [one.name for one in studies() if one.name not in {line["name"] for line in summaries}]
     if absent:
         yield f"Not run: {', '.join(absent)}."
-    theirs = checks[checks.counts != result_counts.OWN]
+    theirs = checks[checks.counts != published_result_kinds.OWN]
     for verdict, title in _LISTED:
         yield f"## {title}"
         yield _table(theirs[theirs.verdict == verdict], ("where", "what", "published", "ours", "why", "study"))
@@ -144,7 +147,7 @@ def _rules() -> Iterator[str]:
 
 def _verdict_counts(checks: pd.DataFrame) -> str:
     """Return the number of results by verdict, and the basis of those that agree."""
-    results = checks[checks.counts == result_counts.RESULT]
+    results = checks[checks.counts == published_result_kinds.RESULT]
     counts = results.verdict.value_counts()
     told = [f"{counts.get(name, 0):,} {SAID[name][1]}" for name in VERDICTS if counts.get(name, 0)]
     agreeing = results[results.verdict == AGREES]
@@ -212,7 +215,7 @@ def _numbers(paper: str, checks: pd.DataFrame) -> str:
 
 def _line(summary: dict[str, Any], checks: pd.DataFrame) -> list[str]:
     name = summary["name"]
-    counts = checks[(checks.study == name) & (checks.counts != result_counts.OWN)].verdict.value_counts()
+    counts = checks[(checks.study == name) & (checks.counts != published_result_kinds.OWN)].verdict.value_counts()
     return [
         f"[{name}]({name}/page.md){_part(summary)}",
         summary["question"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.charts import pyplot
 from shesha.report import markdown_table
-from shesha.studies import result_counts
+from shesha.studies import published_result_kinds
 from shesha.studies.appendix import APPENDIX, write_appendix
 from shesha.studies.checks import AGREES, UNREACHABLE
 from shesha.studies.claims import Judged, findings
@@ -74,7 +74,7 @@ def _collect_checks(folder: Path, names: list[str]) -> pd.DataFrame:
     tables = [pd.read_csv(folder / name / CHECKS, keep_default_na=False).assign(study=name) for name in names]
     found = pd.concat(tables, ignore_index=True)
     found = found.assign(basis=found.basis.fillna("") if "basis" in found else "")
-    return found.assign(counts=result_counts.kinds(found))
+    return found.assign(counts=published_result_kinds.kinds(found))
 
 
 def _facts_in(folder: Path) -> dict[str, Facts]:
@@ -103,7 +103,7 @@ def _parts(
     if told:
         yield "## Five findings for users of these scores"
         yield "\n".join(f"{place}. {text}" for place, text in enumerate(told, 1))
-    results = checks[checks.counts == result_counts.RESULT]
+    results = checks[checks.counts == published_result_kinds.RESULT]
     reached = results[results.verdict != UNREACHABLE]
     yield "## Every number"
     yield (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shesha.studies import registry
 from shesha.studies.claims import NO, OPEN, OPERATORS, YES, Claim, Line, fact_names, parse_claim, parse_rule
 from shesha.studies.facts import Facts
-from shesha.studies.published import claim_key, line_label
+from shesha.studies.published_checks import claim_key, line_label
 from shesha.studies.study_definition import Study
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shesha.support.arrays import array_shape
+from shesha.support.device_arrays import array_shape
 from shesha.support.warnings import GuessedLayersWarning, warn
 
 LayerAxis = int | Literal["guess"] | None

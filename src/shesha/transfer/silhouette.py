@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, PANEL, Metric, find_undirected_rows, panel, standard_rows
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.kernels.threads import parallel
 from shesha.support import memory as memory
 from shesha.support.types import Labels, Matrix

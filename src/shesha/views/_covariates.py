@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.splines import MOST_TERMS, natural_spline
 from shesha.kernels.standardisation import is_constant
-from shesha.kernels.upper_triangles import square
+from shesha.kernels.symmetric_matrices import square
 from shesha.nulls.covariate_matching import match_by_distance
 from shesha.nulls.design_builder import STRATUM
 from shesha.nulls.restricted_permutations import Exchange
-from shesha.support.arrays import to_host
+from shesha.support.device_arrays import to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.views._spline_choice import choose_terms, orthonormal_basis
 from shesha.views.rdm_input import Rdm

@@ -51,7 +51,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Folds(View):
-    """Centred rows in folds; for each, a decomposition of the rows outside it."""
+    """Centred rows in folds, with a decomposition of the training rows of each fold."""
 
     rows: Matrix
     fold: Index

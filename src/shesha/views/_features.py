@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from shesha.kernels.numerical_precision import length_unit
-from shesha.support.arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.support.device_arrays import column_medians, is_numpy, namespace, norm, singular_values, take_rows
 from shesha.support.types import Index, Matrix
 from shesha.views.representation import Representation, View
 

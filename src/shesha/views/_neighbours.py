@@ -16,8 +16,8 @@ from shesha.kernels import neighbours as kernel
 from shesha.kernels.condensed_pairs import condensed_index
 from shesha.kernels.distances import PANEL, condensed_distances
 from shesha.kernels.permutation_products import take_condensed
-from shesha.kernels.upper_triangles import square
-from shesha.support.arrays import is_numpy, largest, take_rows, to_host
+from shesha.kernels.symmetric_matrices import square
+from shesha.support.device_arrays import is_numpy, largest, take_rows, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.support.arrays import is_numpy, namespace, norm, singular_values, take_rows, thin_svd, to_host
+from shesha.support.device_arrays import is_numpy, namespace, norm, singular_values, take_rows, thin_svd, to_host
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features

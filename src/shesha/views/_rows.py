@@ -12,9 +12,10 @@ import numpy as np
 from shesha.inputs import Names, split_names
 from shesha.inputs import validation as check
 from shesha.support import memory as memory
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Array, Index, Matrix
 from shesha.views._chosen_rows import ChosenRows
-from shesha.views.rdm_input import Rdm, input_precision
+from shesha.views.rdm_input import Rdm
 from shesha.views.representation import Representation, View
 
 V = TypeVar("V", bound=View)

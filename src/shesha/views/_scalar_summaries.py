@@ -13,15 +13,15 @@ from shesha.inputs import validation as check
 from shesha.kernels import feature_halves
 from shesha.kernels import subset_splits as subset_scores
 from shesha.kernels.distances import PANEL, Metric, panel, standard_rows
-from shesha.kernels.numerical_precision import length_unit
-from shesha.kernels.rotations import Axes
+from shesha.kernels.random_rotations import Axes
+from shesha.kernels.rounding_and_scaling import length_unit
 from shesha.kernels.threads import parallel
 from shesha.support.seeds import generator
 from shesha.support.types import Index, Seed
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
+from shesha.views.feature_halves import SplitHalves
 from shesha.views.representation import Representation, View
-from shesha.views.split_halves import SplitHalves
 
 
 @dataclass(frozen=True)

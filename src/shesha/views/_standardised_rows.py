@@ -19,10 +19,10 @@ from shesha.kernels.distances import (
     panel,
     standard_rows,
 )
-from shesha.kernels.numerical_precision import ROUNDING, length_unit
+from shesha.kernels.rounding_and_scaling import ROUNDING, length_unit
 from shesha.support.types import Index, Matrix, Vector
-from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.representation import Representation, View
+from shesha.views.undirected_rows import UndirectedRowsError
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from shesha.kernels.distances import find_undirected_rows, standard_rows
 from shesha.support.types import Index, Matrix
 from shesha.support.warnings import NotEstimable
 from shesha.views._neighbours import Neighbours
-from shesha.views.rdm_input import UndirectedRowsError
 from shesha.views.representation import STANDARDS, Standard
-from shesha.views.row_source import RowSource
+from shesha.views.row_blocks import RowSource
+from shesha.views.undirected_rows import UndirectedRowsError
 
 
 @dataclass(frozen=True)

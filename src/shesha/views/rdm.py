@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.inputs import validation as check
-from shesha.kernels import ranks, upper_triangles
+from shesha.kernels import ranks, symmetric_matrices
 from shesha.kernels.distances import Metric, condensed_distances, distance_rounding, n_pairs
 from shesha.kernels.permutation_products import take_condensed
-from shesha.support.arrays import namespace, spread
+from shesha.support.device_arrays import namespace, spread
 from shesha.support.types import Index, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views._features import Features
@@ -62,7 +62,7 @@ class RankedRdm(View):
         if spread(distances) <= tolerance:
             raise NotEstimable(_EQUAL)
         distances -= namespace(distances).mean(distances)
-        distances /= sqrt(upper_triangles.inner(distances, distances))
+        distances /= sqrt(symmetric_matrices.inner(distances, distances))
         return cls(source.n_rows, distances)
 
     @classmethod
@@ -80,7 +80,7 @@ class RankedRdm(View):
             if np.isnan(float(found.ranks[0])):
                 raise NotEstimable(_EQUAL)
             return cls(found.n_rows, found.ranks)
-        length = sqrt(upper_triangles.inner(mean, mean))
+        length = sqrt(symmetric_matrices.inner(mean, mean))
         if length <= _SAME_SUM:
             raise NotEstimable(_EQUAL)
         return cls(views[0].n_rows, mean / length)
@@ -116,7 +116,7 @@ class RankedRdm(View):
 
     def inner(self, other: RankedRdm) -> float:
         """Rank correlation with another view of the same rows."""
-        value = upper_triangles.inner(self.ranks, other.ranks)
+        value = symmetric_matrices.inner(self.ranks, other.ranks)
         # Equal ranks agree exactly, though the length of a unit vector is rounded.
         return value if abs(abs(value) - 1) > _ROUNDED else float(np.sign(value))
 
@@ -131,9 +131,9 @@ class PartialRdm(RankedRdm):
     @classmethod
     def remove_covariates(cls, own: Vector, known: Vector, n_rows: int) -> PartialRdm:
         """Regress covariates out of centred ranks; refuse if nothing remains."""
-        left = own - upper_triangles.inner(own, known) * known
-        length = sqrt(upper_triangles.inner(left, left))
-        if length <= _LEFT * sqrt(upper_triangles.inner(own, own)):
+        left = own - symmetric_matrices.inner(own, known) * known
+        length = sqrt(symmetric_matrices.inner(left, left))
+        if length <= _LEFT * sqrt(symmetric_matrices.inner(own, own)):
             raise NotEstimable("distances between covariates explain all distances between rows")
         return cls(n_rows, left / length, known)
 

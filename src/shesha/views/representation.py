@@ -24,12 +24,14 @@ from shesha.kernels.distances import (
     standard_rows,
 )
 from shesha.kernels.map_flattening import ROWS, Folding, average_pool, fold
-from shesha.kernels.numerical_precision import ROUNDING
+from shesha.kernels.rounding_and_scaling import ROUNDING
 from shesha.support import argument_types as kinds
-from shesha.support import arrays as arrays
+from shesha.support import device_arrays
+from shesha.support.device_arrays import input_precision
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
-from shesha.views.rdm_input import Rdm, UndirectedRowsError, input_precision
+from shesha.views.rdm_input import Rdm
+from shesha.views.undirected_rows import UndirectedRowsError
 
 V = TypeVar("V", bound="View")
 Result = TypeVar("Result")
@@ -49,7 +51,7 @@ class Symmetric:
 
 
 class View:
-    """The part of a representation that a measure needs. Subclasses are frozen and hold plain arrays."""
+    """The part of a representation that a measure needs. Subclasses are frozen and hold plain device_arrays."""
 
     folding: ClassVar[Folding] = "rows"
     """Folding of positions of feature maps: into rows, or into columns if only relations of rows matter."""
@@ -135,11 +137,11 @@ class Representation:
     def to_numpy(self) -> Representation:
         """Build a representation for NumPy functions."""
         # Kept here, it would refer to itself, and its memory would wait for the garbage collector.
-        return self if isinstance(self._array, Rdm) or arrays.is_numpy(self._array) else self._to_numpy
+        return self if isinstance(self._array, Rdm) or device_arrays.is_numpy(self._array) else self._to_numpy
 
     @cached_property
     def _to_numpy(self) -> Representation:
-        return Representation(np.ascontiguousarray(arrays.to_host(self._array)), self.precision)
+        return Representation(np.ascontiguousarray(device_arrays.to_host(self._array)), self.precision)
 
     @property
     def n_rows(self) -> int:
@@ -180,7 +182,7 @@ class Representation:
         return n, columns
 
     def __getstate__(self) -> tuple[Any, float]:
-        """Drop views from a copy, and move device arrays to the host."""
+        """Drop views from a copy, and move device device_arrays to the host."""
         return self.to_numpy._array, self.precision
 
     def __setstate__(self, state: tuple[Any, float]) -> None:
@@ -237,7 +239,7 @@ class Representation:
         """The same of some rows only."""
         if isinstance(self._array, Rdm):
             return Representation(self._array.take_rows(chosen), self.precision)
-        return Representation(arrays.take_rows(self._array, chosen), self.precision)
+        return Representation(device_arrays.take_rows(self._array, chosen), self.precision)
 
     def fold(self, folding: Folding, grid: tuple[int, int] | None) -> Representation:
         """The same as a matrix: feature maps pooled to the grid, then folded into rows or columns."""
@@ -253,11 +255,11 @@ class Representation:
         )
 
 
-def check_named_arrays(arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
-    """Check named arrays; messages use `label`."""
-    found = {str(name): Representation.build(X, label.format(name)) for name, X in arrays.items()}
-    if len(found) < len(arrays):
-        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, arrays))}")
+def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
+    """Check named device_arrays; messages use `label`."""
+    found = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
+    if len(found) < len(device_arrays):
+        raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, device_arrays))}")
     return found
 
 

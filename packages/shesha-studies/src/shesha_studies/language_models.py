@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipFile
 
-from shesha.benchmark.data_sources import cache_folder
+from shesha.benchmark.data_folders import cache_folder
 from shesha.studies.study_definition import Unreachable
 from shesha.support.atomic_files import write_bytes
 

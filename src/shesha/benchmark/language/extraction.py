@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.language import settings
+from shesha.benchmark.language import altered_data
+from shesha.benchmark.language.altered_data import Lesson
 from shesha.benchmark.language.catalogue import CATALOGUE
 from shesha.benchmark.language.data import load
-from shesha.benchmark.language.declarations import Texts
+from shesha.benchmark.language.data_and_network_types import Texts
+from shesha.benchmark.language.determinism import deterministic, device
 from shesha.benchmark.language.model_building import Builder
-from shesha.benchmark.language.reproducibility import deterministic, device
-from shesha.benchmark.language.settings import Lesson
 from shesha.benchmark.language.tokens import Batch, Rows
 from shesha.benchmark.model_descriptions import Model, Outcome, Weights
 
@@ -61,8 +61,8 @@ def extract(model: Model, weights: Weights) -> Outcome:
 def test_lesson(builder: Builder, train: Texts, test: Texts) -> Lesson:
     """Return the test rows as models of this setting see them."""
     rate = builder.hyper.test_shortcut_rate
-    rate = settings.majority_share(train.labels) if rate is None else rate
-    return settings.test_lesson(test, builder.model.setting, rate, builder.n_classes)
+    rate = altered_data.majority_share(train.labels) if rate is None else rate
+    return altered_data.test_lesson(test, builder.model.setting, rate, builder.n_classes)
 
 
 def accuracy(network: Encoder | Decoder, rows: Rows, targets: NDArray[np.int64]) -> float:

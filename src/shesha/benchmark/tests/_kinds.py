@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from shesha.benchmark.model_descriptions import Model
     from shesha.benchmark.suites import Task
-    from shesha.benchmark.user_models import Choices, Models
+    from shesha.benchmark.user_representations import Choices, Models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class ByPrediction(BenchmarkTest):
         labels: ArrayLike | None = None,
     ) -> pd.DataFrame:
         """Score measures on your own models, as `accuracy_correlation` does."""
-        from shesha.benchmark.user_models import score_by_prediction
+        from shesha.benchmark.user_representations import score_by_prediction
 
         return score_by_prediction(self, representations, probabilities, labels, measures, seed)
 
@@ -113,7 +113,7 @@ class ByGroups(BenchmarkTest):
         self, groups: Mapping[str, Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `label_randomization` does."""
-        from shesha.benchmark.user_models import score_by_groups
+        from shesha.benchmark.user_representations import score_by_groups
 
         return score_by_groups(self, groups, measures, seed)
 
@@ -144,6 +144,6 @@ class ByLayers(BenchmarkTest):
         self, models: Sequence[Sequence[ArrayLike]], measures: Choices = "ReSi", seed: Seed = 0
     ) -> pd.DataFrame:
         """Score measures on your own models, as `layer_monotonicity` does."""
-        from shesha.benchmark.user_models import score_by_layers
+        from shesha.benchmark.user_representations import score_by_layers
 
         return score_by_layers(self, models, measures, seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
-from shesha.benchmark._import_by_name import import_by_name, is_place
+from shesha.benchmark.import_by_name import import_by_name, is_place
 from shesha.benchmark.model_descriptions import add_kind
 from shesha.benchmark.tests._accuracy import ACCURACY
 from shesha.benchmark.tests._augmentation import AUGMENTATION

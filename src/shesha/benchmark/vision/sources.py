@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.benchmark.data_sources import cache_folder, local_folder, missing_data_error
-from shesha.benchmark.vision.declarations import Loader
+from shesha.benchmark.data_folders import cache_folder, local_folder, missing_data_error
+from shesha.benchmark.vision.data_and_network_types import Loader
 from shesha.benchmark.vision.folders import file_images, folder_images
 from shesha.benchmark.vision.hyperparameters import Hyper
 from shesha.benchmark.vision.images import ArrayImages, Images

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.bio.analysis._bootstrap_ranks import bootstrap_rank_correlations, rank_correlations
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.inputs import validation as check
 from shesha.results.base import Result
 from shesha.support import argument_types as kinds

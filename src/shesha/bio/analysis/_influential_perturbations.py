@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.bio.analysis._bootstrap_ranks import rank_correlations
 from shesha.bio.analysis._correlations import numbers
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:

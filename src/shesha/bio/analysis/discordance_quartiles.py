@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.discordance import as_deviations
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.support import argument_types as kinds
 from shesha.support.types import Vector
 

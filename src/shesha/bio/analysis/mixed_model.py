@@ -10,7 +10,7 @@ import numpy as np
 
 from shesha.bio.analysis._correlations import parts
 from shesha.bio.analysis.random_intercept import RandomIntercept, random_intercept
-from shesha.bio.reproducibility import complete
+from shesha.bio.split_half_reproducibility import complete
 from shesha.inputs import validation as check
 from shesha.kernels.standardisation import z_scores
 from shesha.results.base import Result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
-from shesha.results.neuro.over_time import OverTime
 from shesha.results.neuro.session_drift import SessionDrift
 from shesha.results.neuro.session_table import Association, Group, SessionTable
+from shesha.results.neuro.time_by_time import OverTime
 from shesha.results.neuro.trial_score import SIDES, Tertiles, TrialScore
 from shesha.results.paper_sentences import claim
 

@@ -10,10 +10,10 @@ from shesha.report import Metric, Page, page_width, wrap
 from shesha.results.audit.doubts import Doubts
 from shesha.results.base import Result
 from shesha.results.null_summary import BesideNull
-from shesha.results.similarity.held_out import held_out_lines
+from shesha.results.similarity.held_out_sections import held_out_lines
 from shesha.results.similarity.noise_ceiling import BesideRepeats
 from shesha.results.similarity.pair_sentences import pair_sentences
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 from shesha.support import argument_types as kinds
 
 if TYPE_CHECKING:

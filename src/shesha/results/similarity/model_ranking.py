@@ -184,17 +184,17 @@ class ModelRanking(Result):
     @property
     def headline(self) -> str:
         """The closest model, and those that tie with it."""
-        from shesha.results.similarity.model_ranking_text import headline
+        from shesha.results.similarity.model_ranking_page import headline
 
         return headline(self)
 
     def _page(self) -> Page:
-        from shesha.results.similarity.model_ranking_text import ranking_page
+        from shesha.results.similarity.model_ranking_page import ranking_page
 
         return ranking_page(self)
 
     def __str__(self) -> str:
         """Print the answer, one line per model, and notes."""
-        from shesha.results.similarity.model_ranking_text import ranking_text
+        from shesha.results.similarity.model_ranking_page import ranking_text
 
         return ranking_text(self)

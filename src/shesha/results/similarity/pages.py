@@ -18,12 +18,13 @@ from shesha.report import (
     Strip,
     Table,
     Text,
+    heading_anchor,
 )
 from shesha.results.generic_page import run_details
-from shesha.results.similarity.calibrated_pairs import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
-from shesha.results.similarity.held_out import held_out_sections
+from shesha.results.similarity.calibrated_pair_tables import CALIBRATED_PAIRS_NOTE, measure_table, significance_sentence
+from shesha.results.similarity.held_out_sections import held_out_sections
 from shesha.results.similarity.pair_sentences import format_interval, format_number, pair_sentences
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 if TYPE_CHECKING:
     from shesha.results.audit.doubts import Doubts
@@ -150,14 +151,9 @@ def measure_explained(name: str, family: str, closer: str) -> Explained:
     return Explained(
         name,
         f"{sees} {closer.capitalize()} is closer.".strip(),
-        f"measures.md#{_anchor(base)}",
+        f"measures.md#{heading_anchor(base)}",
         f"shesha measures '{base}'",
     )
-
-
-def _anchor(title: str) -> str:
-    """Return the anchor of a Markdown heading."""
-    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
 def _doubt_parts(doubts: Doubts | None, scores: Sequence[Score]) -> tuple[Part, ...]:

@@ -6,11 +6,11 @@ from shesha.results import sentence_parts as say
 from shesha.results.base import reaches_level
 from shesha.results.citation_sources import add_source
 from shesha.results.paper_sentences import claim
-from shesha.results.similarity.calibrated_many import CalibratedMany
+from shesha.results.similarity.calibrated_many_pairs import CalibratedMany
 from shesha.results.similarity.consensus import Consensus
 from shesha.results.similarity.model_ranking import ModelRanking, RankedModel
 from shesha.results.similarity.pairwise import PairScore, PairwiseComparison
-from shesha.results.similarity.recommended import RECOMMENDED
+from shesha.results.similarity.recommended_measures import RECOMMENDED
 
 _CORRECTIONS = {"holm": "Holm", "benjamini-hochberg": "Benjamini and Hochberg"}
 

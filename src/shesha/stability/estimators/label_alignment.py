@@ -10,7 +10,7 @@ from shesha.kernels import bootstrap_correlations, ranks
 from shesha.kernels.argsort import Ordering, order_values
 from shesha.kernels.distances import PANEL, n_pairs
 from shesha.kernels.label_shuffles import class_sums, sums_of_pairs
-from shesha.kernels.upper_triangles import row_start
+from shesha.kernels.symmetric_matrices import row_start
 from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.stability.estimators.group_pairs import Pairs
 from shesha.stability.estimators.sampled_pairs import uses_all_pairs

@@ -15,7 +15,7 @@ from shesha.kernels.distances import n_pairs
 from shesha.stability.estimators.group_pairs import Pairs
 from shesha.support import memory
 from shesha.support.types import Index
-from shesha.views.sampled_halves import FEWEST_PAIRS
+from shesha.views.sampled_feature_halves import FEWEST_PAIRS
 
 PairCount = int | Literal["all"] | None
 """Number of random pairs of rows: a number, all pairs, or enough for a small error."""

@@ -11,7 +11,7 @@ import numpy as np
 from shesha.kernels import bootstrap_correlations, pair_influence, sampled_feature_halves
 from shesha.kernels import feature_halves as halves_kernel
 from shesha.kernels.distances import n_pairs
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.threads import parallel
 from shesha.stability.estimators.group_pairs import Pairs, count_group_pairs_once
 from shesha.stability.estimators.intervals import monte_carlo_error
@@ -24,7 +24,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import Rows, SampledHalves, SplitHalves
-from shesha.views.split_halves import CONSTANT, Draw
+from shesha.views.feature_halves import CONSTANT, Draw
 
 BOOTSTRAP_PAIRS = 1_000_000
 """More pairs than this are thinned for the interval, which widens it by a few percent at most."""

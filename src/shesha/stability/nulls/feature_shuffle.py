@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 
 from shesha.kernels.distances import Metric, find_undirected_rows, n_pairs
-from shesha.kernels.feature_partitions import Partition
-from shesha.kernels.matched_rows_null import row_matching_correlations
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.feature_half_correlation import Partition
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.row_matching_correlations import row_matching_correlations
 from shesha.kernels.sampled_feature_halves import Masks, Planes
 from shesha.kernels.threads import parallel
 from shesha.nulls.restricted_permutations import Exchange
@@ -22,7 +22,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Covariates, Representation, Rows, SplitHalves
-from shesha.views.split_halves import Draw, half_metric, restart_draw, rotate_rows
+from shesha.views.feature_halves import Draw, half_metric, restart_draw, rotate_rows
 
 ROTATIONS = 3
 """Number of rotations over which a draw is averaged. With fewer rotations than the score, the null spreads slightly

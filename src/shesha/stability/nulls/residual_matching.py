@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.kernels.distances import Metric, n_pairs
-from shesha.kernels.matched_rows_null import row_matching_correlations
-from shesha.kernels.numerical_precision import length_unit
+from shesha.kernels.rounding_and_scaling import length_unit
+from shesha.kernels.row_matching_correlations import row_matching_correlations
 from shesha.kernels.sampled_feature_halves import Masks
 from shesha.stability.nulls.feature_shuffle import PAIRS
 from shesha.stability.nulls.row_matching import partitions_per_matching
@@ -19,7 +19,7 @@ from shesha.support.seeds import spawn
 from shesha.support.types import Index, Matrix, Vector
 from shesha.support.warnings import NotEstimable
 from shesha.views import Representation, Rows, SplitHalves
-from shesha.views.split_halves import Draw
+from shesha.views.feature_halves import Draw
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shesha.kernels.feature_partitions import Partition
+from shesha.kernels.feature_half_correlation import Partition
 from shesha.kernels.permutation_products import permutation_products
 from shesha.nulls.restricted_permutations import Exchange
 from shesha.stability.request import DIRECTED, Request

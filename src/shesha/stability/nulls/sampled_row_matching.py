@@ -17,7 +17,7 @@ from shesha.support.progress import track
 from shesha.support.seeds import spawn
 from shesha.support.types import Index, Vector
 from shesha.views import SampledHalves
-from shesha.views.split_halves import Draw, restart_draw
+from shesha.views.feature_halves import Draw, restart_draw
 
 NULL_PAIRS = 100_000
 """Number of pairs per matching; with fewer pairs than the score, the null is wider, never narrower."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from shesha.inputs import validation as check
 from shesha.kernels.distances import METRICS, Metric, n_pairs
 from shesha.results import DriftPath
-from shesha.stability.user_errors import explain_undirected_rows
+from shesha.stability.undirected_row_errors import explain_undirected_rows
 from shesha.support import argument_types as kinds
 from shesha.support import memory as memory
 from shesha.support.warnings import NotEstimable

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha_studies.biology._recordings import count_areas, over_sessions
 

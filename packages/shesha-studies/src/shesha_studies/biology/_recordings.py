@@ -10,7 +10,8 @@ import numpy as np
 from scipy.stats import t as student
 
 from shesha.neuro import Session, session_table
-from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval, partial_rank_correlation
+from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interval
+from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
 from shesha_studies.files import lines, place

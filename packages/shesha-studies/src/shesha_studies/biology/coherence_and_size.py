@@ -12,7 +12,7 @@ from shesha.studies.checks import Check, judge_number
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts

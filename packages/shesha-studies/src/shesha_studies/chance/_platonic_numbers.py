@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shesha.studies.published import Answers, Found, unreachable
+from shesha.studies.published_checks import Answers, Found, unreachable
 from shesha_studies.chance._two_modalities import trends
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shesha.benchmark.data_sources import local_folder
+from shesha.benchmark.data_folders import local_folder
 from shesha.calibration import calibrate_layers
 from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Matrix

@@ -11,7 +11,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Facts, as_facts, group_means, largest, over_correlations, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._two_modalities import DATA, STAND_IN, WIDTHS, sides, trends
 

@@ -13,7 +13,7 @@ from shesha.measures import sampled_cka, unbiased_cka
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.data import shared
 

@@ -14,7 +14,7 @@ from shesha.nulls.null_summary import summarise
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, group_means, largest, over_draws, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.data import shared
 

@@ -23,7 +23,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.chance._local_distances import distance_agreement, neighbour_scale

@@ -11,7 +11,7 @@ from shesha.measures import cka, mutual_knn
 from shesha.studies.facts import Facts, as_facts, over_draws, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 

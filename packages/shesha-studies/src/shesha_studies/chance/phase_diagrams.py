@@ -10,7 +10,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.data import noise
 

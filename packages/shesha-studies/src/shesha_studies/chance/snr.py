@@ -11,7 +11,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, grid, heat, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:

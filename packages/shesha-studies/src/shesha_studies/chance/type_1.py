@@ -14,7 +14,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Fact, Facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix

@@ -12,7 +12,7 @@ from shesha.calibration import calibrate
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
 from shesha_studies.data import noise

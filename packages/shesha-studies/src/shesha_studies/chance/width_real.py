@@ -12,7 +12,7 @@ from shesha.descriptors import participation_ratio
 from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.networks.images import IMAGES, as_rows
 from shesha_studies.networks.perceptrons import network
@@ -102,8 +102,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "WIT.",
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
-        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By algebra, "
-        "copies of columns leave linear CKA as it is: the threshold is the same with every feature four times.",
+        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. "
+        "By algebra, copies of columns leave linear CKA as it is: the threshold is the same with every feature four times.",
     )
     picture = Picture(
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
-from shesha.studies.published import against, as_number
+from shesha.studies.published_checks import against, as_number
 from shesha_studies.distinct._bases import SEEDS
 from shesha_studies.distinct._bootstrap_correlations import Correlation
 from shesha_studies.distinct._distinct_tables import Findings, distribution

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from shesha.studies.checks import UNREACHABLE, Check, judge_number
-from shesha.studies.published import against, as_number
+from shesha.studies.published_checks import against, as_number
 from shesha_studies.distinct._tax_ranks import Findings
 
 if TYPE_CHECKING:

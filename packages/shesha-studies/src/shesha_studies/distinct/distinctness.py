@@ -15,7 +15,7 @@ from shesha.measures import cka, procrustes_similarity, pwcka, unbiased_cka
 from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation

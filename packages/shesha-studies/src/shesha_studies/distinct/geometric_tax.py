@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shesha.stability import basis_averaged_split, feature_split, variance_ratio
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme

@@ -18,7 +18,7 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-from shesha.studies.published import Table, number
+from shesha.studies.published_checks import Table, number
 from shesha_studies.language._canary_numbers import (
     UNIT,
     Found,

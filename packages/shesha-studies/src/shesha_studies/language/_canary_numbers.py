@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shesha.studies.checks import Check
-from shesha.studies.published import (
+from shesha.studies.published_checks import (
     Table,
     against,
     lines_of,

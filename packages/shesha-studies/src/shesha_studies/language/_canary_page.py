@@ -7,7 +7,7 @@ from typing import Any
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Table, split_numbers_and_claims
+from shesha.studies.published_checks import Table, split_numbers_and_claims
 from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
 from shesha_studies.language._drifts import BOUND, NAMES
 

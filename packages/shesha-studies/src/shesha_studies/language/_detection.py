@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha.studies.published import Table
+from shesha.studies.published_checks import Table
 from shesha.support.types import Vector
 
 NEVER = float("inf")

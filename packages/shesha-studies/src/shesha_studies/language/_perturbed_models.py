@@ -16,7 +16,7 @@ from shesha_studies.language_models import MPNET, SMOLLM2, Model, mpnet, opened,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shesha.studies.published import Table
+    from shesha.studies.published_checks import Table
 
 MINILM = "all-MiniLM-L6-v2"
 _MOST_TOKENS = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import Table, against, split_numbers_and_claims
+from shesha.studies.published_checks import Table, against, split_numbers_and_claims
 from shesha_studies.language._drifts import NAMES
 from shesha_studies.language._post_training_numbers import SHOWN, number_checks, published_pairs, training_ratios
 

@@ -22,7 +22,7 @@ from shesha.studies.facts import (
     resampled,
     smallest,
 )
-from shesha.studies.published import Found
+from shesha.studies.published_checks import Found
 from shesha.support.types import Index
 from shesha_studies.language._steering import Tables, correlations, networks
 from shesha_studies.sentences import SETS

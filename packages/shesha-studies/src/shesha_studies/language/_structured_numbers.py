@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shesha.studies.checks import Check
-from shesha.studies.published import Table, against, lines_of, models, number, stand_ins, text_checks
+from shesha.studies.published_checks import Table, against, lines_of, models, number, stand_ins, text_checks
 
 SHOWN = ("shesha", "cka", "procrustes", "squared")
 TABLES = {"Table 43": "noise", "Table 44": "", "Table 45": "rank", "Table 46": "scale"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from shesha import stability, transfer
 from shesha.studies.checks import RECIPE, Check
-from shesha.studies.published import (
+from shesha.studies.published_checks import (
     Found,
     Table,
     against,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shesha.studies.published import Table, lines_of
+from shesha.studies.published_checks import Table, lines_of
 from shesha.support.types import Vector
 
 LABELS = {

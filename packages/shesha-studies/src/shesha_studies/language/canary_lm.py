@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Facts
-from shesha.studies.published import split_numbers_and_claims
+from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page

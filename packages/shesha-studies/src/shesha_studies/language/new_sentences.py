@@ -11,7 +11,7 @@ from shesha.steering import steerability
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.causal_rows import CAUSAL_FAMILIES, encoder_rows
 from shesha_studies.encoders import FAMILIES, N_LAYERS

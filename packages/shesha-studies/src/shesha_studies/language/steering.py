@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shesha.steering import halves, predictors, steerability
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
 from shesha_studies.encoders import ENCODERS

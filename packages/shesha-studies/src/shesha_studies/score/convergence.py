@@ -11,7 +11,7 @@ from shesha.stability import feature_split
 from shesha.studies.facts import Facts, as_facts, over_draws
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import Found, against
+from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.score._representations import DIGITS, NETWORKS, SENTENCES, stand_in
 

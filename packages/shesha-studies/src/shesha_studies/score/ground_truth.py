@@ -12,7 +12,7 @@ from shesha.studies.facts import Fact, Facts, as_facts, over_draws, smallest
 from shesha.studies.facts import steps as level_steps
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
-from shesha.studies.published import Found, against, draws
+from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
 from shesha_studies.data import D, N, mixture

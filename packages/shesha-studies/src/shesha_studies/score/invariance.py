@@ -13,7 +13,7 @@ from shesha.stability import basis_averaged_split, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.data import D, N, mixture

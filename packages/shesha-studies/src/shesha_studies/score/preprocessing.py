@@ -11,7 +11,7 @@ from shesha.stability import feature_split
 from shesha.studies.facts import Facts, absolute, as_facts, over_draws, smallest
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines
-from shesha.studies.published import Found, against, draws
+from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix

@@ -8,7 +8,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.score._representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
 from shesha_studies.score._ten_tests import all_tests, baseline

@@ -11,7 +11,7 @@ from shesha.charts import PALETTE
 from shesha.studies.checks import AGREES, DIFFERS, UNREACHABLE, Check
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha.studies.published import against
+from shesha.studies.published_checks import against
 from shesha_studies.trust import _resi_scores as tables
 from shesha_studies.trust._resi_facts import CHANCE, DOMAINS, Places
 from shesha_studies.trust._resi_options_page import NOTE, option_table, options_picture
