@@ -103,7 +103,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
         f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. "
-        "By algebra, copies of columns leave linear CKA as it is: the threshold is the same with every feature four times.",
+        "By algebra, copies of columns leave linear CKA as it is: thresholds are the same with every feature four times.",
     )
     picture = Picture(
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
