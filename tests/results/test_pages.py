@@ -120,10 +120,9 @@ def test_links_to_measures_lead_to_headings_that_exist():
     from shesha.results.similarity.pages import _SEES
 
     page = Path(__file__).parents[2] / "docs" / "measures.md"
-    headings = {
-        heading_anchor(line[4:]) for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("### ")
-    }
-    assert {_anchor(one.name) for one in choose("all")} <= headings
+    lines = page.read_text(encoding="utf-8").splitlines()
+    headings = {heading_anchor(line[4:]) for line in lines if line.startswith("### ")}
+    assert {heading_anchor(measure.name) for measure in choose("all")} <= headings
     assert {one.family for one in choose("all")} <= set(_SEES)
 
 

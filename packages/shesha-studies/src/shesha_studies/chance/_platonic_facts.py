@@ -20,6 +20,7 @@ from shesha.studies.facts import (
     smallest,
 )
 from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
+from shesha_studies.chance._two_modalities import trends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,16 +110,21 @@ def _local(
     }
 
 
-def _untrained_scores(rows: pd.DataFrame) -> dict[str, float]:
-    """Calibrated scores of the narrowest and the widest untrained networks."""
+def _untrained_scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Calibrated scores of the narrowest and the widest untrained networks, and what training adds to the rise."""
     bare = untrained_scores(rows)
     if bare.empty:
         return {}
     ends = {"narrow": bare[bare.width == bare.width.min()], "wide": bare[bare.width == bare.width.max()]}
     scores = {end: own.groupby("measure").score.mean() for end, own in ends.items()}
-    return {
+    told = {
         f"untrained {name}, {end}": one[name]
         for end, one in scores.items()
         for name in ("CKA", "mutual kNN(k=10)")
         if name in one
     }
+    own = rows[(rows.measure == "mutual kNN(k=10)") & (rows.null == "free") & (rows.partner == 512)]
+    after, before = (
+        trends(own[part], ["score"], "width").set_index("data").score for part in (own.epochs > 0, own.epochs == 0)
+    )
+    return {**told, "training_adds": over_draws(after - before)}

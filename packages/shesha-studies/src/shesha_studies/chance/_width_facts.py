@@ -53,16 +53,23 @@ def _calibrated(rows: pd.DataFrame) -> dict[str, Any]:
     known = rows.dropna(subset="p_value")
     cka = known[(known.measure == "CKA") & (known.kind == "Gaussian") & (known.n == 128)]
     tails = known[known.kind != "Gaussian"]
+    widest = rows[(rows.measure == "CKA") & (rows.kind != "Gaussian") & (rows.ratio == rows.ratio.max())]
     made = {
         "narrow": over_draws(cka[cka.ratio == cka.ratio.min()].raw),
         "wide": over_draws(cka[cka.ratio == cka.ratio.max()].raw),
-        "calibrated": largest(group_means(known, ["measure", "ratio"], "score")),
+        "calibrated": _largest_mean(known),
         "rate": rate(int((known.p_value <= ALPHA).sum()), len(known)),
     }
     if len(tails):
         made["tails_rate"] = rate(int((tails.p_value <= ALPHA).sum()), len(tails))
-        made["tails_calibrated"] = largest(group_means(tails, ["measure", "ratio"], "score"))
+        made["tails_calibrated"] = _largest_mean(tails)
+        made["tails_wide"] = smallest(group_means(widest, ["kind"], "raw"))
     return made
+
+
+def _largest_mean(rows: pd.DataFrame) -> Fact:
+    """Largest calibrated score of a measure over all widths, or at a width over all measures."""
+    return largest(one for name in ("measure", "ratio") for one in group_means(rows, [name], "score"))
 
 
 def _rises(raw: pd.DataFrame) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from shesha.studies.facts import (
     largest,
     over_draws,
     rate,
+    resampled,
     smallest,
     steps,
 )
@@ -152,6 +153,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     found = {
         "rise": difference(many.raw, few.raw),
         "calibrated": largest(group_means(own, ["layers"], "calibrated")),
+        "rise_share": _rise_share(own),
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
@@ -159,6 +161,18 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "alone_rise": difference(many.best_alone, few.best_alone),
     }
     return as_facts(found | _others(rows, own) | _extremes(own))
+
+
+def _rise_share(own: pd.DataFrame) -> Fact:
+    """Share of the raw rise with the logarithm of the depth that calibrated maxima have; models are resampled."""
+    values = own[["layers", "calibrated", "raw"]].to_numpy(dtype=float)
+
+    def share(rows: Any) -> float:
+        layers, *scores = values[rows].T
+        calibrated, raw = (np.cov(np.log(layers), one)[0, 1] for one in scores)
+        return float(calibrated / raw)
+
+    return resampled(share, [np.array([place]) for place in range(len(values))])
 
 
 def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:

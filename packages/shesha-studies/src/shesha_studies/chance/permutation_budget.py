@@ -109,7 +109,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     few, many = left[left.budget < 50], left[left.budget >= 99]
     values = {
         "mean_shift": _largest_shift(one, 49, 999),
-        **{"at_50": error[49], "at_200": _over_seeds(one, 199), "ratio": _over_seeds(one, 49, 199)},
+        **{"at_50": _over_seeds(one, 49), "at_200": _over_seeds(one, 199)},
         "errors in words": ", ".join(f"{value:.2f} at {budget}" for budget, value in error.items()),
     }
     if few.empty or many.empty:
@@ -132,18 +132,15 @@ def _seed_means(rows: pd.DataFrame) -> pd.Series[float]:
     return rows.groupby("seed").score.mean()
 
 
-def _over_seeds(one: pd.DataFrame, budget: int, other: int | None = None) -> Fact:
-    """Error of the threshold, or its ratio to that of another budget; seeds are resampled."""
+def _over_seeds(one: pd.DataFrame, budget: int) -> Fact:
+    """Error of the threshold; seeds are resampled."""
     wide = one.pivot_table(index="seed", columns=["budget", "measure"], values="threshold")
     units = one.groupby(["budget", "measure"]).null_sd.mean()
 
-    def error(rows: Any, name: int) -> float:
-        return float((wide[name].iloc[rows].std() / units[name]).mean())
+    def error(rows: Any) -> float:
+        return float((wide[budget].iloc[rows].std() / units[budget]).mean())
 
-    def statistic(rows: Any) -> float:
-        return error(rows, budget) / (1.0 if other is None else error(rows, other))
-
-    return resampled(statistic, [np.array([place]) for place in range(len(wide))])
+    return resampled(error, [np.array([place]) for place in range(len(wide))])
 
 
 def _spikes(new: pd.DataFrame) -> Fact:

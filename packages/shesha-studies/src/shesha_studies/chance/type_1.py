@@ -38,6 +38,7 @@ DEPENDENT = {
 }
 """Rows that depend on one another (eight clusters with offsets of their own; AR(0.9)), and what is exchanged."""
 _DEPENDENT_DRAWS = 400
+_CONFIGURATION = ["measure", "kind", "n", "ratio"]
 
 
 def _grid(
@@ -99,8 +100,12 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Count rejections per configuration, with the limits of chance."""
     assert published is not None
-    keys = ["measure", "kind", "n", "ratio"]
-    table = rows.assign(hit=rows.p_value <= ALPHA).groupby(keys, sort=False).hit.agg(["mean", "size"]).reset_index()
+    table = (
+        rows.assign(hit=rows.p_value <= ALPHA)
+        .groupby(_CONFIGURATION, sort=False)
+        .hit.agg(["mean", "size"])
+        .reset_index()
+    )
     table = table.rename(columns={"mean": "rate", "size": "draws"})
     free = table[~table.kind.isin(DEPENDENT)]
     low, high = binomial_limits(ALPHA, int(free.draws.min()))
@@ -133,7 +138,13 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
-    made = {"rate": rate(int(hits[free].sum()), int(free.sum())), "pairs": Fact(float(free.sum()))}
+    single = [rate(int(one.sum()), len(one)) for _, one in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
+    made = {
+        "rate": rate(int(hits[free].sum()), int(free.sum())),
+        "pairs": Fact(float(free.sum())),
+        "configurations": Fact(float(len(single))),
+        "configurations_above": Fact(float(sum(one.low > ALPHA for one in single))),
+    }
     for kind in DEPENDENT:
         own = rows.kind == kind
         if own.any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.calibration import calibrate
 from shesha.descriptors import participation_ratio
-from shesha.studies.facts import Fact, Facts, as_facts, rank_correlation
+from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
@@ -102,21 +102,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "WIT.",
         "The mean of the null of linear CKA is sqrt(r_X r_Y) / (n - 1), r the participation ratios "
         "(Kazi-Aoual et al. 1995).",
-        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. "
-        "By algebra, copies of columns leave linear CKA as it is: thresholds are the same with every feature four times.",
+        f"Thresholds are at most {rows.threshold.max():.2f} here, so calibration changes these scores little. By "
+        "algebra, copies of columns leave linear CKA as it is.",
     )
     picture = Picture(
         "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page("", tables, (picture,), notes, against(published, {}))
-
-
-def _copies(rows: pd.DataFrame) -> float:
-    """Largest change of the threshold when each feature of the first network is there four times."""
-    keys = ["data", "epochs", "first", "second"]
-    both = rows.pivot_table(index=keys, columns="variant", values="threshold").dropna()
-    return float((both[COPIED] - both[AS_TRAINED]).abs().max()) if COPIED in both else float("nan")
 
 
 def _given_effective(own: pd.DataFrame) -> Fact:
@@ -129,19 +122,26 @@ def _given_effective(own: pd.DataFrame) -> Fact:
 
 @width_real.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Correlation of the threshold with width and with effective dimension, and what copies of features do to it."""
+    """Correlation of the threshold with width and with effective dimension."""
     plain = rows[rows.variant == AS_TRAINED]
     groups = list(plain.groupby(["data", plain.epochs > 0]))
+    # Networks, not pairs, are the units of the interval.
     lowest = min(
-        (rank_correlation(float(own.total_width.corr(own.threshold)), len(own)) for _, own in groups),
+        (
+            rank_correlation(float(own.total_width.corr(own.threshold)), own["first"].nunique() + own.second.nunique())
+            for _, own in groups
+        ),
         key=lambda one: one.value,
     )
     given = min((_given_effective(own) for _, own in groups), key=lambda one: one.value)
-    copies = _copies(rows)
     ranges = {name: [own[name].corr(own.threshold) for _, own in groups] for name in ("total_width", "effective")}
     told = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
-    return (
-        as_facts(told)
-        | {"width": lowest, "width_given_effective": given}
-        | ({"copies": Fact(copies)} if copies == copies else {})
+    return as_facts(told | {"width": lowest, "width_given_effective": given} | _same_width(plain))
+
+
+def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
+    """Factor between the thresholds of trained and of untrained networks of one width on the same images."""
+    own = plain[plain["first"] == plain.second].pivot_table(
+        index=["data", "first"], columns="epochs", values="threshold"
     )
+    return {"same_width": over_draws(own.max(axis=1) / own.min(axis=1))} if own.shape[1] > 1 else {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate
+from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.published_checks import Table, number
 from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, model_tables, round_losses
 from shesha_studies.language._drifts import BOUND
@@ -24,7 +24,10 @@ def make_facts(rows: Table, published: Table) -> Facts:
     still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
     made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
-    made |= {f"{name}_more": over_draws(alarms[name] - alarms.shesha) for name in ("procrustes", "squared")}
+    made |= {
+        f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
+        for name in ("procrustes", "squared")
+    }
     return made | as_facts(
         {"changes": len(still), "model": real, **_detection(own, numbers, real, published), **_damage(own)}
     )

@@ -85,7 +85,7 @@ def make_facts(tables: Tables, causal: Tables) -> Facts:
     small = {name: correlations(table, "small_drop") for name, table in causal.items()}
     whole = {name: correlations(table, "max_drop", whole=True) for name, table in tables.items()}
     made = (
-        _averages(tables, found, small)
+        _averages(tables, causal, found)
         | as_facts(_set_facts(tables, found))
         | as_facts(_partial_p_values(found, whole))
     )
@@ -95,22 +95,26 @@ def make_facts(tables: Tables, causal: Tables) -> Facts:
     return made | as_facts(_set_facts(causal, own), "SmolLM2 ") | as_facts(_in_lengths(causal, small), "SmolLM2 ")
 
 
-def _averages(tables: Tables, found: Mapping[str, Any], small: Mapping[str, Any]) -> dict[str, Fact]:
+def _averages(tables: Tables, causal: Tables, found: Mapping[str, Any]) -> dict[str, Fact]:
     n = min(len(table) for table in tables.values())
     raw, partial = ([getattr(one[_AT], name) for one in found.values()] for name in ("raw", "partial"))
     split = [one["feature_split"].raw for name, one in found.items() if name != "Synthetic"]
-    lengths = [one[_AT].raw for one in small.values()]
-    read = [name for name, t in tables.items() if t.max_drop.mean() > AT_CHANCE]
+    read = [[t for t in some.values() if t.largest_drop.mean() > AT_CHANCE] for some in (tables, causal)]
     made = {
         "alignment": mean_correlation(raw, n),
         "alignment_given_separability": mean_correlation(partial, n, 2),
         "lowest_alignment": rank_correlation(min(raw), n),
         "lowest_given_separability": rank_correlation(min(partial), n, 2),
         "split": mean_correlation(split, n),
-        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in tables.values()),
-        "beyond_shuffled": smallest(_over_networks(tables[name], _beyond) for name in read),
+        "ratio_to_random": smallest(_over_networks(t, _ratio) for t in (*tables.values(), *causal.values())),
     }
-    return made | ({"alignment_in_lengths": mean_correlation(lengths, 30)} if lengths else {})
+    ends = {
+        f"read_by_{who}": [_over_networks(t, _beyond) for t in own]
+        for who, own in zip(("encoders", "causal"), read, strict=True)
+    }
+    made |= {name: smallest(own) for name, own in ends.items() if own}
+    made["beyond_shuffled"] = smallest(one for own in ends.values() for one in own)
+    return made
 
 
 def _networks(table: pd.DataFrame) -> list[Index]:

@@ -50,7 +50,11 @@ def make_facts(rows: pd.DataFrame) -> Facts:
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
         made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
     made |= _small_suites(places)
-    made["jaccard_vision_by_mean"] = Fact(float(tables.place_by_mean("Jaccard", "vision")))
+    for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
+        made[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
+    distances = {source: tables.distance_by_test("OrthProc", "ProcDist", source) for source in _SOURCES}
+    made["procrustes_published"] = Fact(float(np.mean(distances["published"])))
+    made["procrustes_small"] = over_draws(distances["small"])
     looks = (
         _column_scores(),
         _networks(),
@@ -72,8 +76,6 @@ def _place_facts(places: Places, source: str) -> dict[str, Fact]:
         made[f"{name}_{source}"] = Fact(float(worst))
     fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
     made[f"outstanding_{source}"] = Fact(float(max(fives)))
-    apart = [abs(places.place("OrthProc", one, source) - places.place("ProcDist", one, source)) for one in DOMAINS]
-    made[f"procrustes_apart_{source}"] = Fact(float(max(apart)))
     return made
 
 
@@ -93,7 +95,6 @@ def _small_suites(places: Places) -> dict[str, Fact]:
     first = [drawn[domain].idxmin(axis=1) for domain in DOMAINS]
     made["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
     made["most_first_small"] = np.array([max(map(one.count, one)) for one in zip(*first, strict=True)])
-    made["procrustes_apart_small"] = np.max([(one.OrthProc - one.ProcDist).abs() for one in drawn.values()], axis=0)
     return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in made.items()}
 
 

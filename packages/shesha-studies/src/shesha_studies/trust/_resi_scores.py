@@ -106,6 +106,17 @@ def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
     return pd.DataFrame(drawn, columns=names)
 
 
+def distance_by_test(first: str, second: str, source: str) -> list[float]:
+    """Return how many places two measures are from each other in each test of each domain."""
+    table = rank_table(scores(source))
+    found = []
+    for _, own in table.groupby(["domain", "test"]):
+        wide = own.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
+        places = dict(zip(wide.columns, np.argsort(order(wide.to_numpy(dtype=np.float64))), strict=True))
+        found.append(abs(float(places[first] - places[second])))
+    return found
+
+
 def place_by_mean(measure: str, domain: str) -> int:
     """Return the position of a measure in the published tables by its mean rank."""
     found = scores("published")
