@@ -26,7 +26,11 @@ def _magnitude(found: Found) -> Mapping[str, Any]:
         made[f"{score}_fakes"], made[f"{score}_fake_spread"] = fake[0], Fact(*fake)
         made[f"{score}_p"] = found.get(f"{score}_p", "method", "standard")
     groups = found.build("group")
-    return made | {"targets": len(groups), "above_chance": (groups.p_adj <= 0.05).sum()}
+    return made | {
+        "targets": len(groups),
+        "above_chance": (groups.p_adj <= 0.05).sum(),
+        "above_guides": (groups.guides_low > 0).sum(),
+    }
 
 
 def _size(found: Found) -> Mapping[str, Any]:
@@ -52,13 +56,14 @@ def _methods(found: Found) -> Mapping[str, Any]:
         "largest_fake_of_methods": largest(
             _each(methods, *(f"coherence_{end}" for end in ("chance", "fake_low", "fake_high")))
         ),
+        "methods_p": methods.coherence_p.max(),
         "pairwise_fake_of_knn": found.get("unbiased_chance", "method", "knn"),
         **{f"fakes, {name}": value for name, value in methods.coherence_chance.items()},
     }
     if plain is not None:
         made |= {
             "components_lowest": smallest(_each(plain, "rho", "rho_low", "rho_high")),
-            "components_highest": plain.rho.max(),
+            **{"components_highest": plain.rho.max(), "components_p": plain.fake_p.max()},
             **{"components_fake_lowest": plain.chance.min(), "components_fake_highest": plain.chance.max()},
             **{"ranks_of_scores": plain.rank_score.min(), "ranks_of_magnitudes": plain.rank_magnitude.min()},
             "ranks": rank_correlation(plain[["rank_score", "rank_magnitude"]].min().min(), len(screens.TARGETS)),
@@ -93,9 +98,12 @@ def _models(found: Found) -> Mapping[str, Any]:
     for name in ("magnitude", "log_n"):
         for of in ("beta", "fake"):
             made[f"{name}_{of}"] = found.get(f"{name}_{of}", "mixed", "coherence, centred", BOTH)
+    slopes, null = _slopes(found), made["magnitude_fake"] / made["log_n_fake"]
     return {
         **made,
-        "slopes": _slopes(found),
+        "slopes": slopes,
+        "slopes_null": null,
+        "slopes_beyond_null": Fact(*(one - null for one in (slopes.value, slopes.low, slopes.high))),
         "between": found.get("between", "mixed", "coherence, as it is", BOTH),
         "between_centred": found.get("between", "mixed", "coherence, centred", BOTH),
         "pooled": found.get("rho", "pooled", "coherence, both", BOTH),
@@ -115,6 +123,14 @@ def _gaussian(found: Found) -> Mapping[str, Any]:
     return made
 
 
+def _ratio_of_spreads(ratio: float, n: int) -> Fact:
+    """Ratio of the standard deviations of two groups of n, with the limits of the F test."""
+    from scipy.stats import f
+
+    reach = float(f.ppf(0.975, n - 1, n - 1)) ** 0.5
+    return Fact(ratio, ratio / reach, ratio * reach)
+
+
 def _discordance(found: Found) -> Mapping[str, Any]:
     low, high = (found.get(name, "left out", "coherence") for name in ("rho_low", "rho_high"))
     made: dict[str, Any] = {
@@ -125,7 +141,12 @@ def _discordance(found: Found) -> Mapping[str, Any]:
     if found.has("quartiles"):
         tables: dict[str, Any] = {score: found.build("quartiles").loc[score] for score in SCORES}
         names = ("sd_score_ratio", "sd_magnitude_ratio", "sd_score_fake", "sd_magnitude_fake")
-        made |= {f"{score}, {name}": float(own[name]) for score, own in tables.items() for name in names}
+        quarter = len(found.build("group")) // 4
+        made |= {
+            f"{score}, {name}": _ratio_of_spreads(float(own[name]), quarter) if "ratio" in name else float(own[name])
+            for score, own in tables.items()
+            for name in names
+        }
         far = {score: str(own.far_not_alike) for score, own in tables.items()}
         made |= {f"{score}, far but not alike": value for score, value in far.items()}
         made["far_by_both"] = len(set.intersection(*(set(one.split(", ")) for one in far.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from shesha.studies import tolerance
@@ -11,6 +12,7 @@ from shesha.studies.checks import (
     DIFFERS,
     INCONCLUSIVE,
     NOT_RUN,
+    RECIPE,
     UNREACHABLE,
     Check,
     judge_number,
@@ -124,7 +126,9 @@ def _reasons(statistics: Found) -> dict[str, str]:
     }
     if len(null):
         open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
-        made["null_magnitude"] = f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}."
+        made["null_magnitude"] = (
+            f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
+        )
         made["null_partial"] = (
             f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
             f"at {null.snr_rho.min():.4f} or above."
@@ -153,7 +157,8 @@ def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Che
         elif key.endswith("_p"):
             yield _p_value(line.where, what, str(line.published), ours[key], reasons.get(key, reasons[""]))
         else:
-            yield _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
+            found = _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
+            yield replace(found, basis=RECIPE) if line.data == GAUSSIAN and key != "null_n" else found
 
 
 def _contradicts(line: Any, name: str) -> bool:
@@ -177,6 +182,8 @@ def _number(line: Any, what: str, ours: float, why: str, statistics: Found) -> C
     null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
+    if admissible is not None and admissible[0] < 0 < admissible[1]:
+        return Check(line.where, what, float(text), ours, INCONCLUSIVE, why)
     return judge_number(
         line.where,
         what,

@@ -74,7 +74,7 @@ _LINKS = [f"{score}_{name}" for score in ("coherence", "unbiased") for name in (
 
 
 def _rename(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table.rename_axis(name).reset_index()
+    return table.rename(columns=lambda column: column.replace("fake", "null")).rename_axis(name).reset_index()
 
 
 def _draw(found: Found) -> Any:
@@ -99,7 +99,7 @@ def _sizes(ax: Any, found: Found) -> None:
 
 
 def _groups(ax: Any, groups: pd.DataFrame) -> None:
-    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of fakes, same sizes")
+    ax.plot(groups.magnitude_chance, groups.chance, "x", color=_GREY, label="mean cosine of null groups")
     ax.plot(groups.magnitude, groups.coherence, "o", color=PALETTE[0], label="mean cosine of targets")
     ax.plot(groups.magnitude, groups.unbiased, "s", color=PALETTE[1], markersize=4, label="pairwise")
     for name in _NAMED:
@@ -124,12 +124,12 @@ def _methods(ax: Any, found: Found) -> None:
             names = ("rho", "low", "high") if real else ("chance", "fake_low", "fake_high")
             value, low, high = (own[f"{score}_{name}"].to_numpy() for name in names)
             marker = "os"[shift] if real else "x"
-            told = label if real else ("fakes of it" if shift == 0 else None)
+            told = label if real else ("null groups" if shift == 0 else None)
             spread = np.maximum([value - low, high - value], 0)
             ax.errorbar(places + move, value, yerr=spread, fmt=marker, color=colour, capsize=3, label=told)
     ax.axhline(0, color="0.7", linewidth=0.8)
     ax.set_xticks(at, [_METHODS[name] for name in known])
-    ax.set(ylabel="rho(magnitude, score)", title="Targets and fakes", ylim=(-0.45, 1.3))
+    ax.set(ylabel="rho(magnitude, score)", title="Targets and null groups", ylim=(-0.45, 1.3))
     ax.legend(frameon=False, fontsize="small", ncols=3, loc="upper center")
 
 
@@ -138,9 +138,9 @@ def _notes(statistics: Found) -> tuple[str, ...]:
     groups, kinds = statistics.build("group"), statistics.build("group", STIMULATION)
     alone = groups[groups.guides_low > 0]
     return (
-        "Fakes are groups of control cells of the sizes of the real ones, compared with the remaining controls: 999 of "
-        "each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells as "
-        "controls, so stimulation is shuffled within the type.",
+        "Null groups are groups of control cells of the sizes of the real ones, compared with the remaining controls: "
+        "999 of each (99 with nearest neighbours), and 400 tables of them. Kang's types have as many stimulated cells "
+        "as controls, so stimulation is shuffled within the type.",
         "*unbiased* is the mean cosine of pairs of shifts. It is 0 without an effect, for any number of cells.",
         "The normalisation sets the numbers of Table 61. Counts scaled to 10,000 give nearly the published magnitudes "
         f"({ours['magnitude_mean']:.1f} +- {ours['magnitude_sd']:.1f}, {ours['magnitude_low']:.1f} to "

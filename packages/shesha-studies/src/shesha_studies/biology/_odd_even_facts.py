@@ -8,7 +8,6 @@ import numpy as np
 
 from shesha.studies.facts import Fact, Facts, as_facts, rate, resampled
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
-from shesha_studies.biology._recordings import count_areas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,14 +43,17 @@ def _kept(rows: pd.DataFrame) -> Fact:
     )
 
 
+def _slow(kept: Fact) -> Fact:
+    """Share of the agreement that is slow drift."""
+    return Fact(1 - kept.value, 1 - kept.high, 1 - kept.low)
+
+
 def _recording_facts(rows: pd.DataFrame) -> dict[str, Any]:
     if not {_EQUAL, _APART} <= set(rows.split):
         return {}
     odd, late = (float(rows.loc[rows.split == split, "value"].mean()) for split in (_EQUAL, _APART))
-    own = rows[rows.split == "odd and even"]
-    above, n = count_areas(own, "value")
+    own, kept = rows[rows.split == "odd and even"], _kept(rows)
     return {
-        **{"four_odd": odd, "four_halves": late, "kept": _kept(rows), "slow": max(0.0, 1 - late / odd)},
+        **{"four_odd": odd, "four_halves": late, "kept": kept, "slow": _slow(kept)},
         **{"recorded": own.value.mean(), "recorded_shifted": own.value_chance.mean()},
-        **{"above": above, "areas": n, "beyond": rate(above, n), "above_shuffled": (own.free_p <= 0.05).sum()},
     }

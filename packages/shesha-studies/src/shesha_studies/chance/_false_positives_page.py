@@ -156,7 +156,7 @@ def _rates_by_rows(lines: pd.DataFrame) -> list[str]:
     """Name each score, kind of data and design once, with its rate for each number of rows."""
     return [
         f"{str(score).split('(')[0]}, {data}, `{design}`: "
-        + ", ".join(f"{100 * one.rate:.0f} % of {one.n} rows" for _, one in own.sort_values("n").iterrows())
+        + ", ".join(f"{100 * one.rate:.0f} % of runs with {one.n} rows" for _, one in own.sort_values("n").iterrows())
         for (score, data, design), own in lines.groupby(["score", "data", "design"], sort=False)
     ]
 

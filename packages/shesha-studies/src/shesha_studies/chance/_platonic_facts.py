@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KERNELS = ["CKA", "CKA(kernel=rbf)"]
-_NO_TREND = 0.3
 
 
 def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called: Mapping[str, str]) -> Facts:
@@ -36,11 +35,11 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     made: dict[str, Any] = {}
     for name, measure in (("cka", "CKA"), ("knn", "mutual kNN(k=10)")):
         made |= {f"{name}_{when}": _over_sets(found, measure, when) for when in ("before", "after", "lost")}
-    told = (
-        f"{called[name]} {means.before[name]:+.2f} before and {means.after[name]:+.2f} after"
-        for name in ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
-        if name in means.index
-    )
+    named = ("CKA", "CKA(kernel=rbf)", "mutual kNN(k=10)", "CKNNA(k=10)")
+    ends = {
+        name: [_over_sets(found, name, end) for end in ("before", "after")] for name in named if name in means.index
+    }
+    told = (f"{called[name]} {before:+.2f} before and {after:+.2f} after" for name, (before, after) in ends.items())
     made["trends in words"] = ", ".join(told)
     there = set(means.dropna().index)
     if set(_KERNELS) <= there:
@@ -52,8 +51,9 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     return as_facts(made | _untrained_scores(rows))
 
 
-def _moves(means: pd.DataFrame, names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {means.before[name]:+.2f} to {means.after[name]:+.2f}" for name in names)
+def _moves(found: pd.DataFrame, names: Sequence[str]) -> str:
+    ends = {name: [_over_sets(found, name, end) for end in ("before", "after")] for name in names}
+    return ", ".join(f"{name} {before:+.2f} to {after.value:+.2f}" for name, (before, after) in ends.items())
 
 
 def _over_sets(found: pd.DataFrame, measure: str, column: str) -> Fact:
@@ -79,7 +79,7 @@ def _other_global(means: pd.DataFrame, found: pd.DataFrame, names: Sequence[str]
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
     return {
-        "global in words": _moves(means, others),
+        "global in words": _moves(found, others),
         "global_before": smallest(_over_sets(found, name, "before") for name in others),
         "global_lost": smallest(_over_sets(found, name, "lost") for name in others),
         **{f"unbiased_{name}": _over_sets(found, "unbiased CKA", name) for name in ("before", "after", "lost")},
@@ -91,7 +91,6 @@ def _local(
 ) -> dict[str, Any]:
     """Neighbourhoods, and whether they part from global scores."""
     names = [name for name in measures["local"] if name in means.dropna().index]
-    local = means.loc[names]
     per_set = found[found.measure.isin(names)].groupby("data").after.mean()
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     models = free.groupby(["data", "epochs", "width"]).ngroups / free.data.nunique()
@@ -99,11 +98,10 @@ def _local(
     hits = {kind: rate(int(own.sum()), len(own)) for kind, own in chosen.items()}
     parted = found[found.measure == "CKA"].groupby("data").lost.mean()
     parted = parted - found[found.measure.isin(names)].groupby("data").lost.mean()
-    flat = [name for name in names if local.before[name] < _NO_TREND]
     return {
-        **{"local in words": _moves(means, names), "flat in words": ", ".join(flat)},
+        "local in words": _moves(found, names),
         "local_moved": largest(absolute(_over_sets(found, name, "lost")) for name in names),
-        "local_before": largest(_over_sets(found, name, "before") for name in names),
+        "local_before": smallest(_over_sets(found, name, "before") for name in names),
         "sets in words": ", ".join(f"{value:+.2f} ({data})" for data, value in per_set.items()),
         "lowest_set": smallest(rank_correlation(value, models) for value in per_set),
         **{f"hits, {kind}": share for kind, share in hits.items()},

@@ -93,17 +93,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "moved": largest(group_means(moved, ["measure"], "moved")),
     }
     for measure in rows.measure.unique():
-        means = {axis: one[one.measure == measure][["raw", *NAMES]].mean() for axis, one in tables.items()}
-        own = tables["capability"][tables["capability"].measure == measure]
+        sets = {axis: one[one.measure == measure] for axis, one in tables.items()}
+        means = {axis: {name: over_correlations(one[name]) for name in ("raw", *NAMES)} for axis, one in sets.items()}
         told = (
             f"correlation with {axis}: {one['raw']:+.2f} raw, " + ", ".join(f"{one[name]:+.2f}" for name in NAMES)
             for axis, one in means.items()
         )
-        found |= {f"{axis}, {measure}, {name}": float(one[name]) for axis, one in means.items() for name in one.index}
+        found |= {f"{axis}, {measure}, {name}": fact for axis, one in means.items() for name, fact in one.items()}
         found |= {
             f"{measure} in words": "; ".join(told),
-            f"raw trend, {measure}": over_correlations(own["raw"]),
-            f"trend, {measure}": largest(over_correlations(own[name]) for name in NAMES),
-            f"lost, {measure}": largest(over_draws(own["raw"] - own[name]) for name in NAMES),
+            f"raw trend, {measure}": means["capability"]["raw"],
+            f"trend, {measure}": largest(means["capability"][name] for name in NAMES),
+            f"lost, {measure}": largest(
+                over_draws(sets["capability"].raw - sets["capability"][name]) for name in NAMES
+            ),
         }
     return as_facts({name.replace("0.", "0"): one for name, one in found.items()})

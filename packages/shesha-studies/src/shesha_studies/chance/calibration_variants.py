@@ -149,13 +149,12 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """What each way leaves of unrelated data, and what it makes of related ones."""
     table = _table(rows)
     none, own, unrelated = table[table.strength == 0], _noise_lines(table, "CKA"), rows[rows.strength == 0]
-    wide, narrow, gated = own.iloc[-1], own.iloc[0], table[list(_GATED)].to_numpy(dtype=float)
+    wide, narrow = own.iloc[-1], own.iloc[0]
     signal = table[(table.strength > 0) & (table.measure == "CKA")].sort_values("ratio")
     values = {
         "largest": _largest(none, SCALED),
         "gated": _largest_mean(unrelated, _GATED),
         **{name: _largest_mean(unrelated, (name,)) for name in ("centred", "adjusted")},
-        **{"gated_lowest": gated.min(), "gated_highest": gated.max()},
         **{f"z_{end}": none.z.agg(end) for end in ("min", "max")},
         **{f"z_sd_{end}": none.z_sd.agg(end) for end in ("min", "max")},
         **{"z": wide.z, "z_sd": _spread_of_z(unrelated), "skewness": wide.skewness, "ratio": wide.ratio},

@@ -21,6 +21,7 @@ from shesha.studies.facts import (
     rate,
     resampled,
     smallest,
+    steps,
 )
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure, logarithmic
@@ -156,9 +157,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "rate": rate(int((own.p_value <= ALPHA).sum()), len(own)),
         "alone_rate": rate(int((deep.best_alone_p <= ALPHA).sum()), len(deep)),
         **{"fewest": few.layers.iloc[0], "most": many.layers.iloc[0], "pair_mean": few.pair_mean.mean()},
-        "alone_of_deepest": rate(int((many.best_alone_p <= ALPHA).sum()), len(many)),
         **{"alone_fewest": few.best_alone.mean(), "alone_most": many.best_alone.mean()},
-        "alone_more": over_draws(many.best_alone - many.calibrated),
+        "alone_rise": difference(many.best_alone, few.best_alone),
     }
     return as_facts(found | _others(rows, own) | _extremes(own))
 
@@ -187,7 +187,8 @@ def _others(rows: pd.DataFrame, own: pd.DataFrame) -> dict[str, Any]:
         "aggregates_rise": smallest(difference(b, a) for a, b in ends.values()),
         "aggregates_calibrated": largest(group_means(others, ["aggregate", "layers"], "calibrated")),
         **{"kin_fewest": few.mean(), "kin_most": most.mean(), "free_most": free.mean()},
-        **{"kin_rise": difference(most, few), "kin_slower": difference(free, most)},
+        **{"kin_rise": difference(most, few), "kin_step": smallest(steps(kin, "layers", "raw"))},
+        "kin_slower": difference(free, most),
     }
 
 

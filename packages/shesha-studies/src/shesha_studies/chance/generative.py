@@ -69,8 +69,8 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "truly agree: they share the geometry of the inputs. A permutation null rightly keeps this agreement. "
         "For many inputs the geometry itself is small, because Gaussian points in many dimensions are equally "
         "far from one another. To measure agreement beyond the inputs, pass them as covariates.",
-        "The paper does not print the number of inputs. Scores are near zero for thousands of inputs and few "
-        "hundred features, and rise if only the maps become wider.",
+        "The paper does not print the number of inputs. Scores are near zero only for maps much narrower than "
+        "the inputs, and rise as the maps become wider.",
     )
     picture = Picture("generative", made, "Raw and calibrated CKA of unrelated random maps of the same inputs")
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, smallest
+from shesha.studies.facts import (
+    Fact,
+    Facts,
+    as_facts,
+    group_means,
+    largest,
+    over_correlations,
+    over_draws,
+    rate,
+    smallest,
+)
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import Found, against
@@ -196,29 +206,24 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     narrow_copies = copies[_kernel_rows(copies, RBF, min(BANDWIDTHS))]
     noisy = narrow_copies[narrow_copies.noise == copies.noise.max()]
     knn, every = models[models.lens == KNN], rows.drop_duplicates(["kind", "data", "width", "noise"])
-    hits, wide = knn.groupby("value").hit.mean(), models[_kernel_rows(models, RBF, max(BANDWIDTHS))]
+    hits = knn.groupby("value").hit.mean()
     return as_facts(
         {
             "neighbours": rate(int(knn.hit.sum()), len(knn)),
             "distances": over_draws(near.groupby("data").agreement.mean()),
             "distances in words": _distances_sentence(every[every.kind == MODELS]),
-            "largest_agreement": largest(group_means(near, ["data"], "agreement")),
             "knn in words": ", ".join(f"{hit:.0%} at k = {size:g}" for size, hit in hits.items()),
             "knn_lowest": smallest(_hits(own) for _, own in knn.groupby("value")),
             "narrow": largest(group_means(narrow, ["data"], "score")),
             **{"narrow_median": narrow.score.median(), "narrow_hits": _hits(narrow)},
             **{"copy_noise": noisy.noise.max(), "copy_kept": noisy.agreement.min()},
-            **{
-                "narrow_copy": over_draws(noisy.score),
-                "copy_lowest": noisy.score.min(),
-                "copy_highest": noisy.score.max(),
-            },
+            "narrow_copy": over_draws(noisy.score),
+            "narrow_fall": over_draws(_ends(narrow_copies)[0] - _ends(narrow_copies)[1]),
             # Copies that move no data set's local distances by more than 0.05 in correlation.
             "close_copy": over_draws(narrow_copies[narrow_copies.noise == 0.1].score),
             "copies in words": "; ".join(_copy_in_words(noise, own) for noise, own in narrow_copies.groupby("noise")),
             "own_hits": _hits(models[(models.scale == OWN) & (models.value == 0.5)]),
             "half_hits": _hits(models[_kernel_rows(models, RBF, 0.5)]),
-            "widest_hits": _hits(wide),
             "wide_hits": _hits(models[(models.lens == RBF) & (models.value >= 2.0)]),
             **{f"neighbour_{end}": every.neighbour_distance.agg(end) for end in ("min", "max")},
             **_trends(models),
@@ -237,9 +242,20 @@ def _copy_in_words(noise: Any, own: pd.DataFrame) -> str:
     )
 
 
+def _ends(copies: pd.DataFrame) -> list[pd.Series[float]]:
+    """Scores of the copies with the least and with the most noise."""
+    return [copies[copies.noise == end].set_index("data").score for end in (copies.noise.min(), copies.noise.max())]
+
+
 def _hits(rows: pd.DataFrame) -> Fact:
     """Share of pairs above chance."""
     return rate(int(rows.hit.sum()), len(rows))
+
+
+def _both_trends(tables: Sequence[pd.DataFrame]) -> str:
+    """Say the mean correlations before and after calibration."""
+    both = ([over_correlations(one[name]) for name in ("raw", "score")] for one in tables)
+    return ", ".join(f"{raw.value:+.2f} raw and {score.value:+.2f} calibrated" for raw, score in both)
 
 
 def _trends(models: pd.DataFrame) -> dict[str, Any]:
@@ -253,11 +269,14 @@ def _trends(models: pd.DataFrame) -> dict[str, Any]:
         return found[found.measure == f"{lens}{float(value)}"].set_index("data")
 
     knn = {size: means.score[f"{KNN}{float(size)}"] for size in SIZES}
-    wide = [means.loc[f"{RBF}{value}"] for value in (2.0, 5.0)]
+    kernels = {"half": [of(RBF, 0.5)], "wide": [of(RBF, 2.0), of(RBF, 5.0)]}
     return {
         "knn trends in words": ", ".join(f"{one:+.2f} (k = {size})" for size, one in knn.items()),
         "knn_steeper": over_draws(of(KNN, SIZES[0]).score - of(KNN, SIZES[-1]).score),
-        "half_trend": means.score[f"{RBF}{0.5}"],
-        "wide trends in words": ", ".join(f"{one.raw:+.2f} raw and {one.score:+.2f} calibrated" for one in wide),
-        "wide_flatter": smallest(over_draws(one.raw - one.score) for one in (of(RBF, 2.0), of(RBF, 5.0))),
+        "half trend in words": _both_trends([of(RBF, 0.5)]),
+        "wide trends in words": _both_trends([of(RBF, 2.0), of(RBF, 5.0)]),
+        **{f"{name}_before": smallest(over_correlations(one.raw) for one in own) for name, own in kernels.items()},
+        **{
+            f"{name}_flatter": smallest(over_draws(one.raw - one.score) for one in own) for name, own in kernels.items()
+        },
     }

@@ -143,11 +143,11 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
             **{"energy_off": over_draws(rows.energy - 1), "overlap_off": over_draws(overlap - 1)},
             "anchor_off": over_draws(anchor - 1),
             "spread": over_draws(rows.overlap_variance / (_anchor_variance() / (N * K * K))),
-            **{"cells": len(rows), "other_p_values": (rows.p_value != rows.p_of_exponential).sum()},
             **{"narrowest": first.d, "widest": last.d, "raw_narrowest": first.related_raw},
             "raw_widest": over_draws(widest.related_raw),
             "smallest_step": smallest(steps(rows, "d", "related_raw")),
             **{"adjusted": last.related_adjusted, "gated": last.related_gated, "population": RHO**2},
             "gap": over_draws(widest.related_adjusted - RHO**2),
+            "gap_gated": over_draws(widest.related_gated - RHO**2),
         }
     )

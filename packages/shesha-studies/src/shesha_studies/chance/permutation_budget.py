@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.calibration import calibrate
-from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled
+from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
@@ -105,7 +105,7 @@ def _remaining_scores(new: pd.DataFrame) -> pd.DataFrame:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Error of the threshold by the number of permutations, in standard deviations of the null."""
     one, left = rows[rows.pairs == ONE], _remaining_scores(rows[rows.pairs == NEW])
-    error, above = _spreads(one).groupby("budget").threshold_error.mean(), left.groupby("budget").above.mean()
+    error, new = _spreads(one).groupby("budget").threshold_error.mean(), rows[rows.pairs == NEW]
     few, many = left[left.budget < 50], left[left.budget >= 99]
     values = {
         "mean_shift": _largest_shift(one, 49, 999),
@@ -117,14 +117,19 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     return as_facts(
         {
             **values,
-            "above in words": ", ".join(f"{share:.0%} at {budget}" for budget, share in above.items()),
-            **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
-            "spikes": _spikes(rows[rows.pairs == NEW]),
-            "left": largest(
-                group_means(rows[(rows.pairs == NEW) & (rows.budget >= 99)], ["measure", "budget"], "score")
+            "above in words": ", ".join(
+                f"{rate(int((own.score > 0).sum()), len(own)):.0%} ({budget})" for budget, own in new.groupby("budget")
             ),
+            **{"largest_few": few.largest.max(), "largest_many": many.largest.max()},
+            "spikes": _spikes(new),
+            "left": largest(group_means(new[new.budget >= 99], ["measure", "budget"], "score")),
+            "converges": over_draws(_seed_means(new[new.budget < 50]) - _seed_means(new[new.budget >= 99])),
         }
     )
+
+
+def _seed_means(rows: pd.DataFrame) -> pd.Series[float]:
+    return rows.groupby("seed").score.mean()
 
 
 def _over_seeds(one: pd.DataFrame, budget: int) -> Fact:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,7 +147,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     reach = falls.gt(LOST).sum(axis=1).unstack("strength")
     end = means[means.noise == means.noise.max()].groupby("strength").score.max()
     found: dict[str, Any] = {
-        "high_raw": (means.raw > 0.5).mean(),
+        **{"high_raw": (means.raw > 0.75).mean(), "lowest_raw": means.raw.min()},
         "loud": smallest(group_means(plain[plain.noise <= plain.strength / 4], _CELL, "score")),
         "drowned": largest(group_means(plain[plain.noise >= 32 * plain.strength], _CELL, "score")),
         "largest_rise": largest(
@@ -158,32 +158,47 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(
-            f"{power}: " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
+            f"unit variance {power} " + ", ".join(f"{value:.3g} (rank {rank})" for rank, value in edges[power].items())
             for power in rows.power.unique()
         ),
     }
     return as_facts(found | (_widths(rows) if PER_ENTRY in set(rows.power) else {}))
 
 
-def _edge_rise(rows: pd.DataFrame) -> Fact:
-    """Smallest rise of the edge of detection from one rank to the next; draws are resampled."""
+def _over_seeds(statistic: Callable[[pd.DataFrame], float], rows: pd.DataFrame) -> Fact:
+    """Return a number of the rows; draws are resampled."""
     places = [np.asarray(own, dtype=np.intp) for own in rows.groupby("seed").indices.values()]
-    return resampled(lambda some: float(np.diff(_edges(rows.iloc[some])).min()), places, draws=100)
+    return resampled(lambda some: statistic(rows.iloc[some]), places, draws=100)
+
+
+def _edge_rise(rows: pd.DataFrame) -> float:
+    """Smallest rise of the edge of detection from one rank to the next."""
+    return float(np.diff(_edges(rows)).min())
+
+
+def _doublings(rows: pd.DataFrame) -> list[float]:
+    """How many doublings of the noise the score takes from 0.9 to 0.1, by rank."""
+    rows, found = rows.assign(ratio=rows.noise / rows.strength), []
+    for rank in RANKS:
+        means = rows[rows["rank"] == rank].groupby("ratio").score.mean()
+        high, low = (np.interp(-level, -means.to_numpy(), np.log2(means.index.to_numpy())) for level in (0.9, 0.1))
+        found.append(float(low - high))
+    return found
+
+
+def _more_doublings(rows: pd.DataFrame) -> float:
+    """How many more doublings the higher ranks take than rank 1, at the least."""
+    first, *others = _doublings(rows)
+    return min(others) - first
 
 
 def _widths(rows: pd.DataFrame) -> dict[str, Any]:
-    """How many doublings of the noise the score takes from 0.9 to 0.1, and whether the edge rises at equal power."""
-    widths = {}
-    for (power, rank), own in rows.groupby(["power", "rank"]):
-        means = own.assign(ratio=own.noise / own.strength).groupby("ratio").score.mean()
-        x = np.log2(means.index.to_numpy())
-        high, low = (np.interp(-level, -means.to_numpy(), x) for level in (0.9, 0.1))
-        widths[power, rank] = low - high
-    both = [[widths[power, rank] for rank in RANKS] for power in (PER_FACTOR, PER_ENTRY)]
-    told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, both[0], strict=True))
+    """How fast the score falls, and whether the edge rises at equal power."""
+    factor, entry = (rows[rows.power == power] for power in (PER_FACTOR, PER_ENTRY))
+    told = (f"{value:.2f} (rank {rank})" for rank, value in zip(RANKS, _doublings(factor), strict=True))
     return {
-        "edge_rise": _edge_rise(rows[rows.power == PER_ENTRY]),
-        "edge_rise_per_factor": _edge_rise(rows[rows.power == PER_FACTOR]),
-        "more_gradual": min(min(line[1:]) - line[0] for line in both),
+        "edge_rise": _over_seeds(_edge_rise, entry),
+        "edge_rise_per_factor": _over_seeds(_edge_rise, factor),
+        "more_gradual": smallest(_over_seeds(_more_doublings, own) for own in (factor, entry)),
         "doublings in words": ", ".join(told),
     }

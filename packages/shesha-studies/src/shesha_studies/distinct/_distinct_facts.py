@@ -52,7 +52,6 @@ def _aggregate_facts(found: Findings) -> Mapping[str, Any]:
         "pooled": _over_groups(one),
         "pooled_value": one.value,
         "configurations": one.n,
-        "interval_end": max(-one.group_low, one.group_high),
         "interval_ratio": (one.group_high - one.group_low) / (one.high - one.low),
         "domains": len(own),
         "small_domains": small,
@@ -146,15 +145,12 @@ def _bias(rows: pd.DataFrame) -> Fact:
 def _model_facts(found: Findings) -> Mapping[str, Any]:
     """The mixed model, and what an unchanged base says."""
     one, spread = found.mixed, found.rows[["stability", "cka"]].std()
-    parts = found.distinct[found.distinct.kind == "PCA"]
-    within = related(parts, by=("group",), n_draws=10)
     base = found.rows[found.rows.kind == "original"].cka_of_base
     return {
         "slope": one.slope,
         "slope_size": absolute(Fact(one.slope, one.slope - 1.96 * one.error, one.slope + 1.96 * one.error)),
         "slope_error": one.error,
         "standard slope": one.slope * spread.cka / spread.stability,
-        "PCA within": _over_groups(within),
         "lowest stability": float(found.rows.stability.min()),
         "lowest cka of base": float(base.min()),
         "unique": 1 - found.kinds["original"].value ** 2,

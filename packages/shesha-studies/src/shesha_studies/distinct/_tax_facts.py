@@ -69,7 +69,6 @@ def _scores(found: Findings) -> Mapping[str, Any]:
     exact, code = tables.few_rows(found)
     table = tables.agreement(found)
     stability = table[table.score == TITLES["stability"]]
-    gaps = [float((found.rows[f"stability {target}"] - found.rows[f"averaged {target}"]).mean()) for target in TARGETS]
     ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
@@ -77,9 +76,7 @@ def _scores(found: Findings) -> Mapping[str, Any]:
         "ranks across at equal width in words": _join_signed(stability["same width"]),
         "ranks across": stability["same width"].min(),
         "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
-        "rotation in words": _join_signed(gaps),
         "ranks after rotation in words": _join_signed(ranks),
-        "ranks after rotation": rank_correlation(min(ranks), len(found.rows)),
     }
 
 

@@ -96,6 +96,7 @@ def _bounds(found: Found) -> dict[str, float]:
     fixed, chance, caught = found.first.loc["bound 0.05"], found.first.loc["bound from chance"], found.matched
     names = ("shesha", "cka", "procrustes", "squared", "wasserstein")
     return {
+        "lowest noise": float(found.noise.level[found.noise.level > 0].min()),
         **{f"first, {name}": float(fixed[name]) for name in names},
         **{f"first by chance, {name}": float(chance[name]) for name in names},
         **{f"losses, {name}": float(caught.sensitivity[name]) for name in ("shesha", "cka", "procrustes", "level")},

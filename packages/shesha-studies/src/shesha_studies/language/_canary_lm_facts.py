@@ -44,9 +44,6 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
         for task in ("probe", "next words")
         for name in ("shesha", "cka", "procrustes", "amount")
     }
-    values |= {
-        f"alarms, {name}": float(subset.loc[name, "alarms at 0.05"]) for name in ("shesha", "procrustes", "squared")
-    }
     surely = three["area under the curve"]
     return {
         **values,
@@ -54,11 +51,17 @@ def _detection(rows: Table, numbers: dict[str, Table], real: str, published: Tab
         "probe of untrained": float(numbers[TINY[1]].loc["shesha", "probe"]),
         "probe_lowest": rank_correlation(float(three.probe.min()), len(rows[rows.kind == "noise"])),
         "probe_highest": float(three.probe.max()),
+        "drift_and_noise": _least_order(rows[(rows.model == real) & (rows.kind == "noise")]),
         "beyond_noise": float(three.probe.max() - subset.loc["amount", "probe"]),
         **{f"published first, {name}": value for name, value in first.items()},
         "shesha_earlier": first["cka"] - first["shesha"],
         "shesha_surer": float(surely["shesha"] - surely[["cka", "procrustes"]].max()),
     }
+
+
+def _least_order(noise: Table) -> float:
+    """Lowest rank correlation of a drift and the amount of noise."""
+    return float(noise[["shesha", "cka", "procrustes"]].corrwith(noise.amount, method="spearman").min())
 
 
 def _damage(own: Table) -> dict[str, Fact | float | str]:

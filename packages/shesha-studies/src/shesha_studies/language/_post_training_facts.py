@@ -57,6 +57,7 @@ def _pair_facts(theirs: Table) -> dict[str, float | str]:
     return {
         **{"small_lowest": small.min(), "small_highest": small.max(), "small_median": small.median()},
         **{"large_lowest": large.min(), "large_highest": large.max(), "large_median": large.median()},
+        "lowest_ratio": (theirs.shesha / theirs.cka).min(),
         "overlap": small.max() - large.min(),
         "other_pairs": len(other),
         "other_pairs in words": ", ".join(other),

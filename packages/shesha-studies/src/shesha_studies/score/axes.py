@@ -104,7 +104,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         {
             "share": _share(learned),
             "variance_share": _variance_share(learned),
-            **{"largest": far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
+            **{"largest": -far.of_axes, "largest in words": f"{far['name']}, {far.state}"},
             **{state: by_state[state] for state in ("untrained", "trained") if state in by_state.index},
             "components": components.split_centred.mean(),
             "components_averaged": components.averaged_centred.mean(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,11 +131,12 @@ def _column_scores() -> dict[str, Any]:
 
 
 _ON_BERT = {
-    "BERT outputs": (NEIGHBOURS, ("jsd", "spearman"), 0.5),
+    "BERT outputs": (NEIGHBOURS, ("jsd", "spearman"), 0.75),
     "BERT concentricity": (("ConcDiff",), ("label_randomization", "auprc"), 0.5),
     "uniformity": (("UnifDiff",), ("augmentation", "auprc"), 0.75),
 }
-"""Measures, test and score, and the quantile of all measures that they are held against."""
+"""Measures, test and score, and the quantile of all measures that their mean is compared with."""
+_QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 
 def _networks() -> dict[str, Any]:
@@ -146,12 +147,12 @@ def _networks() -> dict[str, Any]:
             table = tables.columns(source, "language", *of)
             mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
             values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
-            beyond = float(mean[list(measures)].min() - mean.quantile(least))
+            beyond = float(mean[list(measures)].mean() - mean.quantile(least))
             made[f"{key}, {source}"] = (
                 beyond if source == "published" else _over_columns(table, measures, least, network)
             )
             made[f"{key}, {source}, in words"] = (
-                f"{network}: {values} (median measure {mean.median():.2f}, best {mean.max():.2f})"
+                f"{network}: {values} ({_QUANTILES[least]} {mean.quantile(least):.2f}, best {mean.max():.2f})"
             )
     return made
 
@@ -159,7 +160,7 @@ def _networks() -> dict[str, Any]:
 def _over_columns(table: pd.DataFrame, measures: Sequence[str], least: float, network: str) -> Fact:
     """Return the same, with the interval over columns: data sets and poolings."""
     own = table[[one for one in table.columns if one[1] == network]]
-    return over_draws(own.loc[list(measures)].min() - own.quantile(least))
+    return over_draws(own.loc[list(measures)].mean() - own.quantile(least))
 
 
 def _cka_positions(places: Places) -> dict[str, Any]:
@@ -208,19 +209,16 @@ def _for_outputs() -> dict[str, Any]:
     wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
     made: dict[str, Any] = {}
     for source in _SOURCES:
-        ranks = rank(tables.scores(source), tests=["disagreement"]).sort_values("mean")
-        first = {str(domain): list(own.measure) for domain, own in ranks.groupby("domain")}
-        at = {domain: first[domain].index(name) + 1 for domain, name in wanted.items()}
-        made[f"outputs, {source}"] = max(at.values()) if source == "published" else _drawn_outputs(wanted, at)
-        told = (f"{wanted[domain]} {place} ({domain})" for domain, place in at.items())
-        made[f"outputs, {source}, in words"] = ", ".join(told)
+        ranks = rank(tables.scores(source), tests=["disagreement"])
+        own = {str(domain): one.set_index("measure") for domain, one in ranks.groupby("domain")}
+        for how, places in (("", "position"), ("by mean", "mean")):
+            at = {one: int(own[one][places].rank(method="min")[name]) for one, name in wanted.items()}
+            told = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in at.items())
+            if how:
+                made |= {"outputs by mean in words": told} if source == "published" else {}
+            else:
+                made |= {f"outputs, {source}": max(at.values()), f"outputs, {source}, in words": told}
     return made
-
-
-def _drawn_outputs(wanted: Mapping[str, str], at: Mapping[str, int]) -> Fact:
-    """Return the same in our small suites, with the interval of draws of their data sets and networks."""
-    worst = np.max([tables.drawn_places("small", one, "disagreement")[name] for one, name in wanted.items()], axis=0)
-    return Fact(float(max(at.values())), *(float(end) for end in np.percentile(worst, [2.5, 97.5])))
 
 
 def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:

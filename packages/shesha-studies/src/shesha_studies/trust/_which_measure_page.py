@@ -108,7 +108,8 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
             made |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
         for how in ("raw", "calibrated"):
-            made[f"{name}, first {how}"] = str(part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())].measure)
+            best = part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())]
+            made[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
         made[f"{name}, measures"] = len(part)
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
     made |= {"fewest places": moves.min(), "most places": moves.max()}
