@@ -5,7 +5,7 @@ import pytest
 
 from shesha.studies import Unreachable
 from shesha_studies import language_models
-from shesha_studies.causal_rows import POOLINGS, pooled
+from shesha_studies.causal_lm_embeddings import POOLINGS, pooled
 
 
 def test_each_way_is_that_of_the_tokens_there_are():

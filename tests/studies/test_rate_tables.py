@@ -9,7 +9,7 @@ from shesha.studies.rates import rate_interval
 from shesha_studies.chance import _independent_data as unrelated
 from shesha_studies.chance._coverage import NAMES
 from shesha_studies.chance._intervals_page import pool_coverage
-from shesha_studies.chance._rate_tables import outside, pool_rates
+from shesha_studies.chance._pooled_rates import outside, pool_rates
 from shesha_studies.trust import _resi_scores as resi
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from shesha_studies.chance._two_modalities import trends
+from shesha_studies.chance._two_modality_models import trends
 
 
 def test_trends_are_correlations_within_sets():

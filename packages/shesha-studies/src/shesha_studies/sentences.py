@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from shesha_studies.files import lines
+from shesha_studies.external_data import lines
 
 CONTEXTS = ("in my opinion", "overall", "considering everything", "to be honest")
 NOUNS = ("aspect", "element", "part", "feature", "component", "unit", "item", "factor")

@@ -8,7 +8,7 @@ from typing import Any
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
 from shesha_studies.biology import _screens as screens
-from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, SCORES, Found
+from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
 
 def make_facts(found: Found) -> Facts:

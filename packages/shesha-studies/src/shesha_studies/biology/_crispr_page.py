@@ -10,7 +10,7 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against, split_numbers_and_claims
-from shesha_studies.biology._crispr_numbers import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
+from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from shesha.studies.facts import Fact
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import draw_with_intervals, figure
 from shesha.studies.published_checks import against, split_numbers_and_claims
-from shesha_studies.biology._neuroscience_numbers import SIZES, drift_z, published_checks
+from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, published_checks
 from shesha_studies.biology._recordings import add_regions, count_areas, over_sessions, session_correlation
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from shesha.neuro.clustered_intervals import jackknife_correlation, mean_interva
 from shesha.neuro.score_correlations import partial_rank_correlation
 from shesha.results import AreaLine
 from shesha.support.types import Array
-from shesha_studies.files import lines, place
+from shesha_studies.external_data import lines, place
 
 if TYPE_CHECKING:
     import pandas as pd

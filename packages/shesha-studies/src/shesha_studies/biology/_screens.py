@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
-from shesha_studies.files import place
+from shesha_studies.external_data import place
 
 if TYPE_CHECKING:
     import anndata

@@ -12,7 +12,7 @@ from shesha.studies.facts import Facts, as_facts, rate
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.rates import binomial_limits
-from shesha_studies.chance._rate_tables import dots, outside, pool_rates
+from shesha_studies.chance._pooled_rates import dots, outside, pool_rates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from shesha.studies.facts import (
     rate,
     smallest,
 )
-from shesha_studies.chance._platonic_numbers import ON_WIDTH, mean_trends, untrained_scores
-from shesha_studies.chance._two_modalities import trends
+from shesha_studies.chance._platonic_statistics import ON_WIDTH, mean_trends, untrained_scores
+from shesha_studies.chance._two_modality_models import trends
 
 if TYPE_CHECKING:
     import pandas as pd

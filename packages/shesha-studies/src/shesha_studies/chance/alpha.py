@@ -13,7 +13,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.chance._two_modalities import DATA, STAND_IN, WIDTHS, sides, trends
+from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, lines, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.data import shared
+from shesha_studies.synthetic_data import shared
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,15 +14,15 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._platonic_facts import make_facts
-from shesha_studies.chance._platonic_numbers import (
+from shesha_studies.chance._platonic_models import LANGUAGE, VIDEO, VISION, WIT, exported
+from shesha_studies.chance._platonic_statistics import (
     MISSING,
     class_scores,
     mean_trends,
     published_numbers,
     untrained_scores,
 )
-from shesha_studies.chance._published_models import LANGUAGE, VIDEO, VISION, WIT, exported
-from shesha_studies.chance._two_modalities import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
+from shesha_studies.chance._two_modality_models import EPOCHS, SENTENCES, STAND_IN, WIDTHS, sides
 from shesha_studies.networks.images import IMAGES
 
 if TYPE_CHECKING:

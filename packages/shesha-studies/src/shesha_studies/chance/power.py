@@ -14,7 +14,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.data import shared
+from shesha_studies.synthetic_data import shared
 
 if TYPE_CHECKING:
     import pandas as pd

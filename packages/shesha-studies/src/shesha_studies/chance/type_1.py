@@ -19,7 +19,7 @@ from shesha.studies.rates import binomial_limits
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.support.warnings import CalibrationWarning
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
-from shesha_studies.data import noise
+from shesha_studies.synthetic_data import noise
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from shesha.studies.facts import (
     steps,
 )
 from shesha.studies.published_checks import Table, number
-from shesha_studies.language._canary_numbers import (
+from shesha_studies.language._canary_statistics import (
     UNIT,
     Found,
     gather_statistics,

@@ -8,8 +8,8 @@ import numpy as np
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, over_draws, rank_correlation, rate, smallest
 from shesha.studies.published_checks import Table, number
-from shesha_studies.language._canary_lm_numbers import LEAST, STABLE, model_tables, round_losses
-from shesha_studies.language._drifts import BOUND
+from shesha_studies.language._canary_lm_checks import LEAST, STABLE, model_tables, round_losses
+from shesha_studies.language._drift_measures import BOUND
 from shesha_studies.language._perturbed_models import stand_in
 from shesha_studies.language._tiny_gpt import TINY
 

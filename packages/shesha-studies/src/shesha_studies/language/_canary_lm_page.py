@@ -6,8 +6,8 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha_studies.language._canary_lm_numbers import LEAST, SHOWN, checks, model_tables, round_losses
-from shesha_studies.language._drifts import BOUND, NAMES
+from shesha_studies.language._canary_lm_checks import LEAST, SHOWN, checks, model_tables, round_losses
+from shesha_studies.language._drift_measures import BOUND, NAMES
 from shesha_studies.language._perturbed_models import stand_in
 
 

@@ -8,8 +8,8 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha_studies.language._canary_numbers import Found, checks, gather_statistics
-from shesha_studies.language._drifts import BOUND, NAMES
+from shesha_studies.language._canary_statistics import Found, checks, gather_statistics
+from shesha_studies.language._drift_measures import BOUND, NAMES
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")
 

@@ -7,7 +7,7 @@ import numpy as np
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws, rank_correlation, smallest
 from shesha.studies.facts import steps as steps_of
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha_studies.language._post_training_numbers import published_pairs, training_ratios
+from shesha_studies.language._post_training_statistics import published_pairs, training_ratios
 
 
 def make_facts(rows: Table, published: Table) -> Facts:

@@ -6,8 +6,8 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Table, against, split_numbers_and_claims
-from shesha_studies.language._drifts import NAMES
-from shesha_studies.language._post_training_numbers import SHOWN, number_checks, published_pairs, training_ratios
+from shesha_studies.language._drift_measures import NAMES
+from shesha_studies.language._post_training_statistics import SHOWN, number_checks, published_pairs, training_ratios
 
 
 def make_page(rows: Table, lines: Table) -> Page:

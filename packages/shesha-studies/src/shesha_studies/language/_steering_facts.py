@@ -24,7 +24,7 @@ from shesha.studies.facts import (
 )
 from shesha.studies.published_checks import Found
 from shesha.support.types import Index
-from shesha_studies.language._steering import Tables, correlations, networks
+from shesha_studies.language._steering_page import Tables, correlations, networks
 from shesha_studies.sentences import SETS
 
 if TYPE_CHECKING:

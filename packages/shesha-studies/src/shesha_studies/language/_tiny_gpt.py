@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha.support.atomic_files import replacing
 from shesha.support.types import Labels
-from shesha_studies.files import table
+from shesha_studies.external_data import table
 
 if TYPE_CHECKING:
     from shesha_studies.language_models import Model

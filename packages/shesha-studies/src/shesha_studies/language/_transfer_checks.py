@@ -21,8 +21,8 @@ from shesha.studies.published_checks import (
     stand_ins,
     text_checks,
 )
-from shesha_studies.language._transfer_models import FAMILIES, TEST
-from shesha_studies.language._transfer_numbers import metric_correlations, table_57
+from shesha_studies.language._transfer_representations import FAMILIES, TEST
+from shesha_studies.language._transfer_statistics import metric_correlations, table_57
 
 KEYS = {
     "Label-RDM Align": "alignment",

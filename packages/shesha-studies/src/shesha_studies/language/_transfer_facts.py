@@ -9,9 +9,9 @@ from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, as_facts, largest, rank_correlation
 from shesha.studies.published_checks import Table, number, split_numbers_and_claims
-from shesha_studies.causal_rows import CAUSAL
+from shesha_studies.causal_lm_embeddings import CAUSAL
 from shesha_studies.language._transfer_checks import KEYS, MODELS
-from shesha_studies.language._transfer_numbers import LABELS, metric_correlations, table_57, table_57_correlations
+from shesha_studies.language._transfer_statistics import LABELS, metric_correlations, table_57, table_57_correlations
 
 
 def make_facts(rows: Table, published: Table) -> Facts:

@@ -8,9 +8,9 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table, split_numbers_and_claims
-from shesha_studies.causal_rows import CAUSAL, SINK
+from shesha_studies.causal_lm_embeddings import CAUSAL, SINK
 from shesha_studies.language._transfer_checks import checks
-from shesha_studies.language._transfer_numbers import LABELS, NUMBERS, metric_correlations, table_57_correlations
+from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric_correlations, table_57_correlations
 
 
 def make_page(rows: Table, lines: Table) -> Page:

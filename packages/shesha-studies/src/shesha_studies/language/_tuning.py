@@ -6,7 +6,7 @@ import copy
 from functools import lru_cache
 from typing import Any
 
-from shesha_studies.files import table
+from shesha_studies.external_data import table
 from shesha_studies.language._perturbed_models import load
 from shesha_studies.language_models import Model
 

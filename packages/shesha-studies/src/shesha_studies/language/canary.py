@@ -13,9 +13,9 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
 from shesha_studies.language._canary_page import make_page
-from shesha_studies.language._drift_texts import sst2, stsb
-from shesha_studies.language._drifts import answers, drifts, fewer_right, less_correlated, likeness
+from shesha_studies.language._drift_measures import answers, drifts, fewer_right, less_correlated, likeness
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
+from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
 from shesha_studies.language._canary_lm_page import make_page
-from shesha_studies.language._drift_texts import sst2
-from shesha_studies.language._drifts import answers, drifts, fewer_right
+from shesha_studies.language._drift_measures import answers, drifts, fewer_right
 from shesha_studies.language._next_words import next_words, rows_of
 from shesha_studies.language._perturbed_models import last_states, load, perturbed
+from shesha_studies.language._tasks_and_prompts import sst2
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2

@@ -13,8 +13,8 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.causal_rows import CAUSAL_FAMILIES, encoder_rows
-from shesha_studies.encoders import FAMILIES, N_LAYERS
+from shesha_studies.causal_lm_embeddings import CAUSAL_FAMILIES, encoder_rows
+from shesha_studies.sentence_encoders import FAMILIES, N_LAYERS
 from shesha_studies.sentences import grammar
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.causal_rows import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
-from shesha_studies.encoders import ENCODERS
-from shesha_studies.language._steering import (
+from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_ENCODERS, SINK, encoder_rows
+from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.language._steering_page import (
     UNREACHABLE,
     average_encoders,
     causal_tables,
@@ -22,7 +22,7 @@ from shesha_studies.language._steering import (
     draw_encoders,
     encoder_tables,
 )
-from shesha_studies.language._steering_facts import make_facts, published_numbers
+from shesha_studies.sentence_encoders import ENCODERS
 from shesha_studies.sentences import SETS, read_set
 
 if TYPE_CHECKING:

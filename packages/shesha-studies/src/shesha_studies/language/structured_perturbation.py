@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.language._drift_texts import SETS, prompts
-from shesha_studies.language._drifts import drifts
+from shesha_studies.language._drift_measures import drifts
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
-from shesha_studies.language._structured_facts import make_facts
-from shesha_studies.language._structured_page import make_page
+from shesha_studies.language._structured_perturbation_facts import make_facts
+from shesha_studies.language._structured_perturbation_page import make_page
+from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
 

@@ -10,10 +10,10 @@ from shesha.stability import estimate, feature_split
 from shesha.studies.facts import Facts
 from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
-from shesha_studies.files import sklearn
+from shesha_studies.external_data import sklearn
 from shesha_studies.language._transfer_facts import make_facts
-from shesha_studies.language._transfer_models import FAMILIES, SOURCE, TRAIN, features, read_labels
 from shesha_studies.language._transfer_page import make_page
+from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix
-from shesha_studies.files import opened
+from shesha_studies.external_data import opened
 
 IMAGES = ("Fashion-MNIST", "CIFAR-10")
 SEEN = ("all", "left", "right")

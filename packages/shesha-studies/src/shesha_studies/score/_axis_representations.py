@@ -9,12 +9,12 @@ import numpy as np
 from shesha.data import digits_network
 from shesha.kernels.standardisation import is_constant
 from shesha.support.types import Matrix
-from shesha_studies.causal_rows import CAUSAL, POOLINGS, encoder_rows
-from shesha_studies.data import mixture, noise
-from shesha_studies.encoders import encoded
-from shesha_studies.files import opened
+from shesha_studies.causal_lm_embeddings import CAUSAL, POOLINGS, encoder_rows
+from shesha_studies.external_data import opened
 from shesha_studies.networks.architectures import EPOCHS, trained
 from shesha_studies.networks.images import IMAGES
+from shesha_studies.sentence_encoders import encoded
+from shesha_studies.synthetic_data import mixture, noise
 
 N_ROWS = 300
 SYNTHETIC = ("isotropic signal", "noise", "its principal components")

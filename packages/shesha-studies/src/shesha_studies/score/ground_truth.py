@@ -15,7 +15,7 @@ from shesha.studies.pictures import figure, lines
 from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.rates import rank_correlations
 from shesha.studies.study_definition import study
-from shesha_studies.data import D, N, mixture
+from shesha_studies.synthetic_data import D, N, mixture
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,9 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.data import D, N, mixture
 from shesha_studies.score._invariance_facts import make_facts
-from shesha_studies.score._transformations import CHANGES, apply_change, printed_example
+from shesha_studies.score._invariance_transformations import CHANGES, apply_change, printed_example
+from shesha_studies.synthetic_data import D, N, mixture
 
 if TYPE_CHECKING:
     import pandas as pd

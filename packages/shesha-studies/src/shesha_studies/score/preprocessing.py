@@ -15,7 +15,7 @@ from shesha.studies.published_checks import Found, against, draws
 from shesha.studies.study_definition import study
 from shesha.studies.tolerance import BY_CHANCE
 from shesha.support.types import Matrix
-from shesha_studies.data import power_law, remove_top_components
+from shesha_studies.synthetic_data import power_law, remove_top_components
 
 if TYPE_CHECKING:
     import pandas as pd

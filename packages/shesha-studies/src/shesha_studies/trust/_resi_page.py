@@ -14,7 +14,7 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha_studies.trust import _resi_scores as tables
 from shesha_studies.trust._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.trust._resi_options_page import NOTE, option_table, options_picture
+from shesha_studies.trust._resi_measure_variants_page import NOTE, option_table, options_picture
 
 if TYPE_CHECKING:
     import pandas as pd

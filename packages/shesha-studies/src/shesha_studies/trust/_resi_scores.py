@@ -9,7 +9,7 @@ import numpy as np
 
 from shesha.benchmark import published, rank_table
 from shesha.support.types import Matrix
-from shesha_studies.files import PUBLISHED
+from shesha_studies.external_data import PUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd

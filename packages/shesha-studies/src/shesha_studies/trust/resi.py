@@ -11,8 +11,8 @@ from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.trust import _resi_scores as tables
 from shesha_studies.trust._resi_facts import make_facts
-from shesha_studies.trust._resi_options import option_scores
-from shesha_studies.trust._resi_options_page import option_facts, option_table
+from shesha_studies.trust._resi_measure_variants import option_scores
+from shesha_studies.trust._resi_measure_variants_page import option_facts, option_table
 from shesha_studies.trust._resi_page import make_page
 
 if TYPE_CHECKING:

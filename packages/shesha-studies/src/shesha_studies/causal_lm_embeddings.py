@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from shesha.support.types import Array, Matrix
-from shesha_studies.encoders import encoded
 from shesha_studies.language_models import smollm2
+from shesha_studies.sentence_encoders import encoded
 from shesha_studies.sentences import Text, read_set
 
 CAUSAL = "SmolLM2"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shesha.studies.checks import Check
 from shesha.studies.published_checks import Table, against, lines_of, number, stand_ins, text_checks
 from shesha_studies.language._detection import area, first_detection, sensitivity
-from shesha_studies.language._drifts import BOUND
+from shesha_studies.language._drift_measures import BOUND
 from shesha_studies.language._tiny_gpt import TINY
 
 SHOWN = ("shesha", "cka", "procrustes", "squared", "wasserstein")

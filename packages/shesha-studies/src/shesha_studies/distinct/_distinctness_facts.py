@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
-from shesha_studies.distinct._distinct_tables import Findings, related
-from shesha_studies.distinct._transformations import KINDS
+from shesha_studies.distinct._distinctness_tables import Findings, related
+from shesha_studies.distinct._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ import numpy as np
 
 from shesha.support.types import Vector
 from shesha_studies.distinct._bootstrap_correlations import Correlation, correlation
+from shesha_studies.distinct._distinctness_transformations import COMPONENTS, KINDS
 from shesha_studies.distinct._random_intercept import MixedModel, random_intercept
 from shesha_studies.distinct._rounded_rows import round_as_stored
-from shesha_studies.distinct._transformations import COMPONENTS, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ import numpy as np
 
 from shesha.charts import PALETTE, pyplot
 from shesha.steering import partial_correlations
-from shesha_studies.causal_rows import CAUSAL, CAUSAL_FAMILIES
-from shesha_studies.encoders import FAMILIES
+from shesha_studies.causal_lm_embeddings import CAUSAL, CAUSAL_FAMILIES
+from shesha_studies.sentence_encoders import FAMILIES
 
 if TYPE_CHECKING:
     import pandas as pd

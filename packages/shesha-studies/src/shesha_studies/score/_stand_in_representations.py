@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shesha.data import digits_network
 from shesha.stability import feature_split
 from shesha.support.types import Matrix
-from shesha_studies.files import opened
+from shesha_studies.external_data import opened
 from shesha_studies.networks.architectures import ARCHITECTURES, trained
 from shesha_studies.networks.images import IMAGES, in_colour
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from shesha.studies.study_definition import Unreachable
 from shesha.support.types import Matrix
-from shesha_studies.files import opened
+from shesha_studies.external_data import opened
 from shesha_studies.sentences import Text, read_set
 
 WIDTH = 384

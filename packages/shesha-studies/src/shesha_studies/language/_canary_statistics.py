@@ -18,7 +18,7 @@ from shesha.studies.published_checks import (
 )
 from shesha.support.types import Vector
 from shesha_studies.language._detection import NEVER, area, contest, firsts, within
-from shesha_studies.language._drifts import BOUND, METRICS
+from shesha_studies.language._drift_measures import BOUND, METRICS
 from shesha_studies.language._perturbed_models import MINILM
 from shesha_studies.language_models import MPNET
 

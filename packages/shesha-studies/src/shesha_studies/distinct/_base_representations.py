@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shesha.support.types import Matrix, Vector
-from shesha_studies.files import lines, opened
+from shesha_studies.external_data import lines, opened
 from shesha_studies.networks.images import grey
-from shesha_studies.networks.objectives import trained
+from shesha_studies.networks.networks_by_objective import trained
 
 
 class Base(NamedTuple):

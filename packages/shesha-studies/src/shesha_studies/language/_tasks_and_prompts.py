@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shesha.support.types import Labels, Vector
-from shesha_studies.files import table
+from shesha_studies.external_data import table
 
 SETS = ("news", "captions", "forums", "reviews")
 """Stand-ins for the published prompts (factual, descriptive, conversational, instructions), which are not available."""

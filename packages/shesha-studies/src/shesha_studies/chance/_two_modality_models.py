@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.support.types import Matrix
-from shesha_studies.files import opened, table
+from shesha_studies.external_data import opened, table
 from shesha_studies.networks.images import IMAGES, Labels, as_rows
 from shesha_studies.networks.perceptrons import Perceptron, network
 

@@ -7,7 +7,7 @@ from typing import Any
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, smallest, steps
 from shesha.studies.published_checks import Table, lines_of, number, split_numbers_and_claims
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._structured_numbers import LEAST, SHOWN
+from shesha_studies.language._structured_perturbation_checks import LEAST, SHOWN
 from shesha_studies.language._tiny_gpt import TINY
 
 _THREE = ["shesha", "cka", "procrustes"]

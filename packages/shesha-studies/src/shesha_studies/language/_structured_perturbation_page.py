@@ -10,9 +10,9 @@ from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import Table, lines_of, split_numbers_and_claims
-from shesha_studies.language._drifts import NAMES
+from shesha_studies.language._drift_measures import NAMES
 from shesha_studies.language._perturbed_models import stand_in
-from shesha_studies.language._structured_numbers import LEAST, SHOWN, TABLES, change_key, checks
+from shesha_studies.language._structured_perturbation_checks import LEAST, SHOWN, TABLES, change_key, checks
 from shesha_studies.language._tiny_gpt import TINY
 
 if TYPE_CHECKING:

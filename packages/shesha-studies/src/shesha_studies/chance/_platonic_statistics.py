@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shesha.studies.published_checks import Answers, Found, unreachable
-from shesha_studies.chance._two_modalities import trends
+from shesha_studies.chance._two_modality_models import trends
 
 if TYPE_CHECKING:
     import pandas as pd

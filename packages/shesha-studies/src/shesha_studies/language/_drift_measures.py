@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shesha.measures import get
 from shesha.support.types import Labels, Matrix, Vector
-from shesha_studies.files import sklearn
+from shesha_studies.external_data import sklearn
 
 METRICS = ("shesha", "cka", "procrustes", "squared", "pearson", "wasserstein")
 """Columns of `drifts`; the first three are those of the published tables."""
