@@ -10,10 +10,10 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-from shesha_studies.score._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
-from shesha_studies.score._ten_tests import all_tests, baseline
-from shesha_studies.score._validation_checks import UNREACHABLE, published_numbers
-from shesha_studies.score._validation_facts import make_facts
+from shesha_studies.stability._stand_in_representations import DIGITS, SENTENCES, STAND_INS, stand_in, untrained
+from shesha_studies.stability._ten_tests import all_tests, baseline
+from shesha_studies.stability._validation_checks import UNREACHABLE, published_numbers
+from shesha_studies.stability._validation_facts import make_facts
 
 if TYPE_CHECKING:
     import pandas as pd

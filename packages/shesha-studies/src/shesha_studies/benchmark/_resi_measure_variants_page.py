@@ -9,7 +9,7 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.trust._resi_measure_variants import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS
+from shesha_studies.benchmark._resi_measure_variants import AXES, DESIGNS, EPOCHS, MEASURES, N_PERMUTATIONS, N_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import numpy as np
 from shesha.benchmark import published_runtimes, rank
 from shesha.benchmark.tables import measure_type
 from shesha.studies.facts import Fact, Facts, as_facts, over_draws
-from shesha_studies.trust import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores as tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shesha.studies.checks import UNREACHABLE, Check, judge_number
 from shesha.studies.published_checks import against, as_number
-from shesha_studies.distinct._geometric_tax_statistics import Findings
+from shesha_studies.stability_correlations._geometric_tax_statistics import Findings
 
 if TYPE_CHECKING:
     import pandas as pd

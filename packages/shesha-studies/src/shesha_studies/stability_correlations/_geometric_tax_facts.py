@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import NAN, Fact, Facts, as_facts, mean_correlation, rank_correlation
-from shesha_studies.distinct import _geometric_tax_tables as tables
-from shesha_studies.distinct._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
+from shesha_studies.stability_correlations import _geometric_tax_tables as tables
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings, chance_of_jaccard
 
 if TYPE_CHECKING:
     import pandas as pd

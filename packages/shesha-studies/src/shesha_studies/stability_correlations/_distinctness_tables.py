@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.support.types import Vector
-from shesha_studies.distinct._bootstrap_correlations import Correlation, correlation
-from shesha_studies.distinct._distinctness_transformations import COMPONENTS, KINDS
-from shesha_studies.distinct._random_intercept import MixedModel, random_intercept
-from shesha_studies.distinct._rounded_rows import round_as_stored
+from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
+from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
+from shesha_studies.stability_correlations._random_intercept import MixedModel, random_intercept
+from shesha_studies.stability_correlations._rounded_rows import round_as_stored
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,9 @@ from shesha.studies.checks import AGREES, DIFFERS, UNREACHABLE, Check
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
-from shesha_studies.trust import _resi_scores as tables
-from shesha_studies.trust._resi_facts import CHANCE, DOMAINS, Places
-from shesha_studies.trust._resi_measure_variants_page import NOTE, option_table, options_picture
+from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark._resi_facts import CHANCE, DOMAINS, Places
+from shesha_studies.benchmark._resi_measure_variants_page import NOTE, option_table, options_picture
 
 if TYPE_CHECKING:
     import pandas as pd

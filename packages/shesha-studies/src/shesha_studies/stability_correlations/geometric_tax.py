@@ -15,14 +15,14 @@ from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.transfer import leep, logme
-from shesha_studies.distinct import _geometric_tax_checks as checks
-from shesha_studies.distinct import _geometric_tax_page as words
-from shesha_studies.distinct import _geometric_tax_tables as tables
-from shesha_studies.distinct._geometric_tax_facts import make_facts
-from shesha_studies.distinct._geometric_tax_statistics import TARGETS, Findings
 from shesha_studies.external_data import sklearn
 from shesha_studies.networks.images import Pictures, grey
 from shesha_studies.networks.networks_by_objective import IMAGES, OBJECTIVES, SHAPES, trained
+from shesha_studies.stability_correlations import _geometric_tax_checks as checks
+from shesha_studies.stability_correlations import _geometric_tax_page as words
+from shesha_studies.stability_correlations import _geometric_tax_tables as tables
+from shesha_studies.stability_correlations._geometric_tax_facts import make_facts
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, Findings
 
 if TYPE_CHECKING:
     import pandas as pd

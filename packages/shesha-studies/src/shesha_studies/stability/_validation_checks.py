@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shesha.studies.published_checks import Found, draws
-from shesha_studies.score._ten_tests import n_unbalanced
+from shesha_studies.stability._ten_tests import n_unbalanced
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.score._invariance_facts import make_facts
-from shesha_studies.score._invariance_transformations import CHANGES, apply_change, printed_example
+from shesha_studies.stability._invariance_facts import make_facts
+from shesha_studies.stability._invariance_transformations import CHANGES, apply_change, printed_example
 from shesha_studies.synthetic_data import D, N, mixture
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
-from shesha_studies.score._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
+from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
 
 if TYPE_CHECKING:
     import pandas as pd

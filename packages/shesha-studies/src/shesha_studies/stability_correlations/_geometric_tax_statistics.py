@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha_studies.distinct._rounded_rows import round_as_stored
+from shesha_studies.stability_correlations._rounded_rows import round_as_stored
 
 if TYPE_CHECKING:
     import pandas as pd

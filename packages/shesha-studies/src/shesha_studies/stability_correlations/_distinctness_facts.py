@@ -9,13 +9,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, over_draws, resampled
-from shesha_studies.distinct._distinctness_tables import Findings, related
-from shesha_studies.distinct._distinctness_transformations import KINDS
+from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_transformations import KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from shesha_studies.distinct._bootstrap_correlations import Correlation
+    from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 
 
 def make_facts(found: Findings) -> Facts:

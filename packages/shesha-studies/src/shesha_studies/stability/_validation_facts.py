@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlation, rate, resampled
-from shesha_studies.score._validation_checks import columns_of_table_3, printed_numbers
+from shesha_studies.stability._validation_checks import columns_of_table_3, printed_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ import numpy as np
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
-from shesha_studies.trust import _resi_scores as tables
-from shesha_studies.trust._resi_facts import make_facts
-from shesha_studies.trust._resi_measure_variants import option_scores
-from shesha_studies.trust._resi_measure_variants_page import option_facts, option_table
-from shesha_studies.trust._resi_page import make_page
+from shesha_studies.benchmark import _resi_scores as tables
+from shesha_studies.benchmark._resi_facts import make_facts
+from shesha_studies.benchmark._resi_measure_variants import option_scores
+from shesha_studies.benchmark._resi_measure_variants_page import option_facts, option_table
+from shesha_studies.benchmark._resi_page import make_page
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-from shesha_studies.trust._which_measure_page import make_facts, make_page
+from shesha_studies.benchmark._which_measure_page import make_facts, make_page
 
 if TYPE_CHECKING:
     import pandas as pd

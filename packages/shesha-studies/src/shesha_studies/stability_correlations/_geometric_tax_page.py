@@ -9,8 +9,8 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.distinct._geometric_tax_statistics import TARGETS, TITLES, Findings
-from shesha_studies.distinct._geometric_tax_tables import dimension
+from shesha_studies.stability_correlations._geometric_tax_statistics import TARGETS, TITLES, Findings
+from shesha_studies.stability_correlations._geometric_tax_tables import dimension
 
 if TYPE_CHECKING:
     pass

@@ -19,13 +19,13 @@ from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha.views import Representation
-from shesha_studies.distinct import _distinctness_checks as checks
-from shesha_studies.distinct import _distinctness_page as words
-from shesha_studies.distinct import _distinctness_tables as tables
-from shesha_studies.distinct._base_representations import BASES, SEEDS, rows_of
-from shesha_studies.distinct._distinctness_facts import make_facts
-from shesha_studies.distinct._distinctness_tables import Findings
-from shesha_studies.distinct._distinctness_transformations import (
+from shesha_studies.stability_correlations import _distinctness_checks as checks
+from shesha_studies.stability_correlations import _distinctness_page as words
+from shesha_studies.stability_correlations import _distinctness_tables as tables
+from shesha_studies.stability_correlations._base_representations import BASES, SEEDS, rows_of
+from shesha_studies.stability_correlations._distinctness_facts import make_facts
+from shesha_studies.stability_correlations._distinctness_tables import Findings
+from shesha_studies.stability_correlations._distinctness_transformations import (
     components,
     is_drawn,
     is_repeat,

@@ -9,8 +9,8 @@ import numpy as np
 from shesha.charts import PALETTE
 from shesha.studies.page import Picture
 from shesha.studies.pictures import figure
-from shesha_studies.distinct._distinctness_tables import Findings, related
-from shesha_studies.distinct._distinctness_transformations import COMPONENTS, KINDS
+from shesha_studies.stability_correlations._distinctness_tables import Findings, related
+from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,6 +157,6 @@ def _cost(findings: Findings) -> str:
 
 
 def _rows(domain: str) -> int:
-    from shesha_studies.distinct._base_representations import BASES
+    from shesha_studies.stability_correlations._base_representations import BASES
 
     return min(1000, next(base.n for base in BASES if base.domain == domain))

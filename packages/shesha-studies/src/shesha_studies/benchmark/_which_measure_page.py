@@ -11,7 +11,7 @@ from shesha.charts import PALETTE
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure
-from shesha_studies.trust import _resi_scores as tables
+from shesha_studies.benchmark import _resi_scores as tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shesha_studies.distinct._geometric_tax_statistics import (
+from shesha_studies.stability_correlations._geometric_tax_statistics import (
     STABILITIES,
     TARGETS,
     TITLES,
