@@ -26,13 +26,12 @@ _FEW = (
 _HEADS = {
     "mean": "mean rank",
     "median": "median rank",
-    "position": "place",
     "n": "ranked in",
     "missing": "without a score",
 }
 _SCORES = (
-    Explained("rank", "Place among the measures in one test on one data set and network; 1 is best. Each test counts "
-    "by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.", "benchmark.md"),
+    Explained("rank", "Position among the measures in one test on one data set and network; 1 is best. Each test "
+    "counts by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.", "benchmark.md"),
     Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
     "difference that the "
     "test defines; 1 is best, 0 is chance.", "benchmark.md"),
@@ -131,7 +130,7 @@ def _published_sections(ranks: pd.DataFrame) -> list[Section]:
     return [
         Section(
             "Ranks compared with the published ones",
-            (as_table(_measure_first(ranks).rename(columns={"position": "place"}), "Ranks"),),
+            (as_table(_measure_first(ranks), "Ranks"),),
             "Ranks among the measures that were run here, by their scores and by the published ones.",
         )
     ]

@@ -52,7 +52,7 @@ def leaderboard(
     -------
     DataFrame
         domain, measure (published ones are marked), score and calibrated (mean scores over the tasks; NaN without a
-        calibrated submission), mean_rank, place_low and place_high (places with equal ends tie; NaN for a
+        calibrated submission), mean_rank, position_low and position_high (places with equal ends tie; NaN for a
         measure that is alone), n_tasks, source ('own' or 'published'). The best mean rank first.
 
     Notes
@@ -73,7 +73,7 @@ def leaderboard(
 
 
 def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed = 0) -> str:
-    """Return the table as Markdown, with an explanation of the places.
+    """Return the table as Markdown, with an explanation of the positions.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
     lines = [f"# Leaderboard: suite {scores['suite'].iloc[0]}", "", _HEAD, ""]
     for domain, rows in board.groupby("domain", sort=False):
         lines += [f"## {str(domain).capitalize()}", "", _basis(rows, scores[scores["domain"] == domain]), ""]
-        head = ["measure", "place", "mean rank", "score", "calibrated"]
+        head = ["measure", "position", "mean rank", "score", "calibrated"]
         cells = [
             [
                 one["measure"].replace("_", r"\_"),
@@ -98,28 +98,28 @@ def leaderboard_page(folder: str | Path, *, suite: str | None = None, seed: Seed
 
 
 _HEAD = (
-    "One line per measure. *Place* is the range that other trainings and tasks could give (95 %). Measures with "
+    "One line per measure. *Position* is the range that other trainings and tasks could give (95 %). Measures with "
     "equal ranges tie. *Score* is the mean over tasks and tests (AUPRC or rank correlation, 1 is best), and "
     "*calibrated* that of the calibrated measure. Rows marked (published) are the paper's scores of its own trainings. "
-    "A dash means no place, because the measure is the only one or lacks a test that most have."
+    "A dash means no position, because the measure is the only one or lacks a test that most have."
 )
 
 
 def _basis(rows: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """State the tasks and tests on which the places are based."""
+    """State the tasks and tests on which the positions are based."""
     used = _complete(scores)[0]
     tasks = sorted({f"{a} on {b}" for a, b in zip(used["architecture"], used["dataset"], strict=True)})
     tests = ", ".join(sorted(set(used["test"])))
     said = f"{len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} ({', '.join(tasks)}); tests: {tests}."
     if len(tasks) == 1:
-        said += " With one task, places cover other trainings but not other tasks."
+        said += " With one task, positions cover other trainings but not other tasks."
     if len(rows) == 1:
-        said += " A single measure has no place; submit others of the same suite."
+        said += " A single measure has no position; submit others of the same suite."
     return said
 
 
 def _places(one: Mapping[Any, Any]) -> str:
-    low, high = one["place_low"], one["place_high"]
+    low, high = one["position_low"], one["position_high"]
     if low != low:
         return "-"
     return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
@@ -171,8 +171,8 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "score": np.nanmean(values, axis=0),
             "calibrated": [beside.get(name, np.nan) for name in measures],
             "mean_rank": ranks,
-            "place_low": low,
-            "place_high": high,
+            "position_low": low,
+            "position_high": high,
             "n_tasks": n_tasks,
             "source": ["published" if name.endswith(PUBLISHED) else "own" for name in measures],
         }
@@ -184,8 +184,8 @@ def _board(domain: str, rows: pd.DataFrame, n_resamples: int, rng: np.random.Gen
             "score": np.nan,
             "calibrated": np.nan,
             "mean_rank": np.nan,
-            "place_low": np.nan,
-            "place_high": np.nan,
+            "position_low": np.nan,
+            "position_high": np.nan,
             "n_tasks": 0,
             "source": "own",
         }
@@ -285,7 +285,7 @@ def _mean_ranks(values: Cube, cells: NDArray[np.intp]) -> Cube:
 
 
 def _place_ranges(ranks: Cube, drawn: Cube, n_tasks: int, n_trainings: int) -> tuple[Cube, Cube]:
-    """Range of places: 1 + the number of measures surely ahead, and the total minus those surely behind."""
+    """Range of positions: 1 + the number of measures surely ahead, and the total minus those surely behind."""
     from scipy.stats import t
 
     n_units = n_tasks if n_tasks > 1 else max(2, n_trainings)

@@ -43,7 +43,7 @@ def leaderboard_command(
         str | None, typer.Option("--only", help="Only submissions of this suite, if there are several.")
     ] = None,
 ) -> None:
-    """Show the table of submissions: ranges of places, ties, raw and calibrated values, and published rows."""
+    """Show the table of submissions: ranges of positions, ties, raw and calibrated values, and published rows."""
     from shesha.benchmark import leaderboard_page
 
     _outputs.require_writable(output)

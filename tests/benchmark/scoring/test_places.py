@@ -96,7 +96,7 @@ def test_half_of_the_measures_make_a_task_that_counts():
 
 @pytest.mark.parametrize(("low", "high", "text"), [(2, 2, "2"), (1, 3, "1 to 3"), (np.nan, np.nan, "-")])
 def test_equal_ends_are_one_place(low, high, text):
-    assert _places({"place_low": low, "place_high": high}) == text
+    assert _places({"position_low": low, "position_high": high}) == text
 
 
 def test_each_training_is_left_out_once_if_two_are_left():
