@@ -31,7 +31,8 @@ _HEADS = {
 }
 _SCORES = (
     Explained("rank", "Position among the measures in one test on one data set and network; 1 is best. Each test "
-    "counts by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.", "benchmark.md"),
+    "counts by one score: AUPRC for tests by groups, Spearman for correlations, conformity for layers.",
+    "benchmark.md"),
     Explained("spearman", "Rank correlation, over pairs of models, of the distance by the measure with the "
     "difference that the "
     "test defines; 1 is best, 0 is chance.", "benchmark.md"),
