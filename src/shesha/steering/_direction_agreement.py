@@ -58,7 +58,7 @@ def coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
         NaN where a mean shift has no length or a class no rows.
     """
     step = max(1, _ENTRIES // max(1, X.size // max(1, X.shape[1])))
-    parts = [_coherences(X, source[at : at + step], target[at : at + step]) for at in range(0, len(source), step)]
+    parts = [_coherences(X, source[i : i + step], target[i : i + step]) for i in range(0, len(source), step)]
     return np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
 
 
@@ -82,12 +82,12 @@ def _coherences(X: Matrix, source: Matrix, target: Matrix) -> Matrix:
 
 def _intervals(observed: Vector, drawn: Matrix) -> list[tuple[float, float]]:
     """Quantiles of resamples, shifted to have the value as mean, because duplicates bias them."""
-    found = []
-    for value, own in zip(observed, drawn, strict=True):
-        known = own[np.isfinite(own)]
+    intervals = []
+    for value, draws in zip(observed, drawn, strict=True):
+        known = draws[np.isfinite(draws)]
         low, high = np.quantile(known - known.mean() + value, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
-        found.append((float(np.clip(low, -1, 1)), float(np.clip(high, -1, 1))))
-    return found
+        intervals.append((float(np.clip(low, -1, 1)), float(np.clip(high, -1, 1))))
+    return intervals
 
 
 def _score(name: str, value: float, low: float, high: float, null: Vector) -> SteeringScore:

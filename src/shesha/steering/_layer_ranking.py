@@ -90,22 +90,22 @@ def rank_layers(
     n = _check_same_rows(rows)
     first = next(iter(named.values()))
     known = check_labelled(first, y, groups, n)
-    given = strengths(alphas, units, 1.0)[0]
+    grid = strengths(alphas, units, 1.0)[0]
     plan = draw_plan(
         known,
         check.count(n_splits, "n_splits"),
         _draws(n_draws),
         generator(seed),
     )
-    setup = Setup(given, method, check.positive(C, "C"), 0)
+    setup = Setup(grid, method, check.positive(C, "C"), 0)
     outcomes_of_layers = {
-        name: outcomes(X, known.n_classes, plan, replace(setup, alphas=given * (X.norm if units == "norm" else 1.0)))
+        name: outcomes(X, known.n_classes, plan, replace(setup, alphas=grid * (X.norm if units == "norm" else 1.0)))
         for name, X in track(rows.items(), len(rows), "layers")
     }
-    values = np.array([_values(own, by, plan.n_labellings) for own in outcomes_of_layers.values()])
+    values = np.array([_values(runs, by, plan.n_labellings) for runs in outcomes_of_layers.values()])
     highest = mean(values).max(axis=0)
     best = summarise(float(highest[0]), highest[1:], "higher", _LEVEL, 1.0)
-    lines = _lines(values, highest, rows, {name: own[: 2 * n_splits] for name, own in outcomes_of_layers.items()})
+    lines = _lines(values, highest, rows, {name: runs[: 2 * n_splits] for name, runs in outcomes_of_layers.items()})
     return LayerRanking(
         by=by,
         layers=lines,
@@ -115,7 +115,7 @@ def rank_layers(
         method=method,
         exchanged=known.shuffle_description,
         units=units,
-        alphas=tuple(given.tolist()),
+        alphas=tuple(grid.tolist()),
         n_rows=n,
         n_splits=n_splits,
         n_draws=plan.n_labellings - 1,
@@ -135,7 +135,7 @@ def _draws(n_draws: int) -> int:
 def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
     """Note layers in which max drop only reflects the accuracy."""
     smallest = float(np.bincount(y.codes).min()) / len(y.codes)
-    full = [one.name for one in lines if one.max_drop >= SATURATED * (one.accuracy - smallest) > 0]
+    full = [layer.name for layer in lines if layer.max_drop >= SATURATED * (layer.accuracy - smallest) > 0]
     if not full:
         return ()
     return (
@@ -146,13 +146,13 @@ def _saturation(lines: tuple[RankedLayer, ...], y: Labelled) -> tuple[str, ...]:
 
 def _name_layers(layers: object, layer_axis: LayerAxis) -> dict[str, ArrayLike]:
     if isinstance(layers, Mapping):
-        found = {str(name): X for name, X in layers.items()}
+        arrays = {str(name): X for name, X in layers.items()}
     else:
         several = kinds.sequence(layer_sequence(layers, "layers", layer_axis), "layers", "arrays")
-        found = {str(number): X for number, X in enumerate(several)}
-    if not found:
+        arrays = {str(number): X for number, X in enumerate(several)}
+    if not arrays:
         raise ValueError("layers must contain at least one layer, got none")
-    return found
+    return arrays
 
 
 def _check_same_rows(rows: dict[str, Coordinates]) -> int:
@@ -164,9 +164,9 @@ def _check_same_rows(rows: dict[str, Coordinates]) -> int:
     return next(iter(counts.values()))
 
 
-def _values(found: list[Outcome], name: str, n_labellings: int) -> Matrix:
+def _values(results: list[Outcome], name: str, n_labellings: int) -> Matrix:
     """Values for ranking layers: (labellings, probes)."""
-    column = [one.scores[SCORES.index(name)] for one in found]
+    column = [outcome.scores[SCORES.index(name)] for outcome in results]
     return np.array(column).reshape(n_labellings, -1)
 
 
@@ -181,9 +181,9 @@ def _lines(
         alone = summarise(float(means[place, 0]), means[place, 1:], "higher", _LEVEL, 1.0)
         among = summarise(float(means[place, 0]), highest[1:], "higher", _LEVEL, 1.0)
         low, high = np.clip(interval(values[place, 0]), 0, 1)
-        behind = first - values[place, 0]
-        nearer, farther = interval(behind)
-        scores = mean(np.array([one.scores for one in own_scores[name]]), axis=0)
+        gaps = first - values[place, 0]
+        nearer, farther = interval(gaps)
+        scores = mean(np.array([outcome.scores for outcome in own_scores[name]]), axis=0)
         lines.append(
             RankedLayer(
                 name=name,
@@ -194,12 +194,12 @@ def _lines(
                 chance=alone.null_mean,
                 p_value=alone.p_value,
                 p_best=among.p_value,
-                behind=float(behind.mean()),
+                behind=float(gaps.mean()),
                 behind_low=nearer,
                 behind_high=farther,
                 accuracy=float(scores[SCORES.index("accuracy")]),
                 max_drop=float(scores[SCORES.index("max_drop")]),
-                strength=float(np.median([one.strength for one in own_scores[name]])) / X.norm,
+                strength=float(np.median([outcome.strength for outcome in own_scores[name]])) / X.norm,
                 norm=X.norm,
                 n_features=X.axes.shape[1],
             )

@@ -24,15 +24,15 @@ def local_effects(
     it is meant to do.
     """
     rows, centred = np.flatnonzero(tested), alphas - alphas.mean()
-    away = _mean_distances(X, rows, rows[codes[rows] == probe.source], direction, alphas, k)
+    source_distances = _mean_distances(X, rows, rows[codes[rows] == probe.source], direction, alphas, k)
     towards = _mean_distances(X, rows, rows[codes[rows] == probe.target], direction, alphas, k)
-    return np.asarray((away - towards) @ centred / (centred @ centred))
+    return np.asarray((source_distances - towards) @ centred / (centred @ centred))
 
 
 def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vector, alphas: Vector, k: int) -> Matrix:
     """Mean distance of each moved row to its k nearest other rows: (rows, strengths)."""
     k = min(k, len(others) - 1)
-    along = X.values @ direction
+    positions = X.values @ direction
     length = float(direction @ direction)
     distances = np.empty((len(rows), len(alphas)))
     step = max(1, _ENTRIES // max(1, len(others)))
@@ -40,7 +40,7 @@ def _mean_distances(X: Coordinates, rows: Labels, others: Labels, direction: Vec
         some = rows[start : start + step]
         # Its own place is no neighbour of a row.
         itself = np.where(some[:, None] == others, np.inf, 0.0)
-        still, gap = X.squared_distances[np.ix_(some, others)] + itself, along[some, None] - along[None, others]
+        still, gap = X.squared_distances[np.ix_(some, others)] + itself, positions[some, None] - positions[None, others]
         for place, alpha in enumerate(alphas):
             # |x + a v - t|^2 = |x - t|^2 + 2 a v.(x - t) + a^2 |v|^2
             moved = still + 2 * alpha * gap + alpha**2 * length

@@ -145,7 +145,7 @@ def _coherence(X: Matrix, y: Labelled, n_draws: int, seed: int) -> tuple[Steerin
     """Coherence between the two classes whose means are farthest apart."""
     turned = coordinates(X).values
     means = class_means(turned, y.codes)[0]
-    apart = np.linalg.norm(means[:, None] - means[None], axis=2)
-    source, target = (int(one) for one in np.unravel_index(int(np.triu(apart).argmax()), apart.shape))
+    distances = np.linalg.norm(means[:, None] - means[None], axis=2)
+    source, target = (int(index) for index in np.unravel_index(int(np.triu(distances).argmax()), distances.shape))
     first, second = agreement(turned, y, source, target, n_draws, seed)
     return first, replace(second, name="unbiased_coherence")

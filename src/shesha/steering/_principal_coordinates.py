@@ -31,8 +31,8 @@ class Coordinates:
         """Squared distances between all rows."""
         lengths = np.einsum("ij,ij->i", self.values, self.values)
         with single_threaded_blas():
-            found = lengths[:, None] + lengths[None, :] - 2 * self.values @ self.values.T
-        return np.asarray(np.maximum(found, 0.0))
+            squares = lengths[:, None] + lengths[None, :] - 2 * self.values @ self.values.T
+        return np.asarray(np.maximum(squares, 0.0))
 
 
 def coordinates(X: ArrayLike, name: str = "X") -> Coordinates:

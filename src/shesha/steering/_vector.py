@@ -72,7 +72,7 @@ class SteeringVector(NDArrayOperatorsMixin, Result):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Compute with the direction; results are plain arrays."""
-        plain = (one.direction if isinstance(one, SteeringVector) else one for one in inputs)
+        plain = (operand.direction if isinstance(operand, SteeringVector) else operand for operand in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
     def scale(self, alpha: float, units: Units = "norm") -> Vector:

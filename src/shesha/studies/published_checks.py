@@ -104,8 +104,8 @@ def against(
 
 
 def _missing(key: str, reasons: Mapping[str, str]) -> Found:
-    found = [reason for start, reason in reasons.items() if key.startswith(start)]
-    return unreachable(found[0]) if found else Found(None, why=ABSENT, verdict=NOT_RUN)
+    matches = [reason for start, reason in reasons.items() if key.startswith(start)]
+    return unreachable(matches[0]) if matches else Found(None, why=ABSENT, verdict=NOT_RUN)
 
 
 def judge_line(line: Any, answer: Found, unit: str = "") -> Check:
@@ -184,13 +184,13 @@ def split_numbers_and_claims(published: pd.DataFrame | None) -> tuple[Table, Tab
 
 def lines_of(published: Table, *where: str) -> Table:
     """Return the lines of tables or sections: "Table 47", "10.3"."""
-    return published[published["where"].isin([PAPER + one for one in where])]
+    return published[published["where"].isin([PAPER + place for place in where])]
 
 
 def number(published: Table, where: str, row: str, name: str) -> float:
     """Return one published number."""
-    own = lines_of(published, where)
-    return float(own[(own.row.astype(str) == row) & (own.number == name)].published.iloc[0])
+    lines = lines_of(published, where)
+    return float(lines[(lines.row.astype(str) == row) & (lines.number == name)].published.iloc[0])
 
 
 def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Check]:
@@ -202,21 +202,21 @@ def stand_ins(lines: Table, ours: Ours, why: str, unit: str = "") -> Iterator[Ch
 def models(lines: Table, at_hand: Mapping[str, str], why: str) -> Iterator[Check]:
     """Yield one check for each line of a table of models: whether the model is available."""
     for _, line in lines.iterrows():
-        own = at_hand.get(str(line.row))
-        yield judge_line(line, unreachable(why) if own is None else Found(own, why="another name"))
+        model = at_hand.get(str(line.row))
+        yield judge_line(line, unreachable(why) if model is None else Found(model, why="another name"))
 
 
 def text_checks(lines: Table, ours: Ours, why: str, unit: str = "", *, rounding: float = 0.0) -> Iterator[Check]:
     """Compare numbers of the text with the values that follow from the rounded published tables."""
     for _, line in lines.iterrows():
-        found = ours(str(line.row), line.number)
+        value = ours(str(line.row), line.number)
         decimals = count_decimals(str(line.published))
-        yield judge_line(line, Found(found, error=rounding / JOINT, decimals=decimals, why=why), unit)
+        yield judge_line(line, Found(value, error=rounding / JOINT, decimals=decimals, why=why), unit)
 
 
 def _what(line: Any, unit: str) -> str:
-    own = line.get("what")
-    return own if isinstance(own, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
+    label = line.get("what")
+    return label if isinstance(label, str) else f"{unit + ' ' if unit else ''}{line['row']}: {line['number']}"
 
 
 def _or(value: Any, default: float) -> float:

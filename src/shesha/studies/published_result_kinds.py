@@ -69,10 +69,10 @@ def kinds(checks: pd.DataFrame) -> pd.Series[str]:
     numeric = pd.to_numeric(checks.published, errors="coerce").notna()
     reached = checks.ours.astype(str) != ""
     repeated = checks.duplicated(["study", "published", "ours"]) & reached
-    ours = checks["where"].astype(str).str.split(",").str[0] == _OURS
-    found = np.select(
-        [ours, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
+    is_own = checks["where"].astype(str).str.split(",").str[0] == _OURS
+    labels = np.select(
+        [is_own, checks.what.astype(str).str.contains(_TRANSCRIBED), numeric & (checks.basis == OWN_NUMBERS), repeated],
         [OWN, TRANSCRIPTION, ARITHMETIC, REPEAT],
         RESULT,
     )
-    return pd.Series(found, index=checks.index)
+    return pd.Series(labels, index=checks.index)

@@ -83,9 +83,9 @@ def to_host(array: Any, name: str = "X") -> NDArray[Any]:
     if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__"):
         return np.asarray(array.get())
     if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__") and stays(array):
-        found = np.from_dlpack(array, device="cpu", copy=True)
+        host = np.from_dlpack(array, device="cpu", copy=True)
         # NumPy 2.1 and 2.2 let nobody write into it, copy or not.
-        return found if found.flags.writeable else found.copy()
+        return host if host.flags.writeable else host.copy()
     try:
         return np.asarray(array)
     except (ValueError, TypeError) as error:
@@ -200,8 +200,8 @@ def column_medians(rows: Any) -> Any:
 
 def order_statistics(values: Any, ranks: list[int]) -> list[float]:
     """Values with the given ranks (from 0)."""
-    found = np.partition(values, ranks) if is_numpy(values) else namespace(values).sort(values)
-    return [float(found[rank]) for rank in ranks]
+    statistics = np.partition(values, ranks) if is_numpy(values) else namespace(values).sort(values)
+    return [float(statistics[rank]) for rank in ranks]
 
 
 def smallest(block: Any, m: int) -> Index:

@@ -54,7 +54,7 @@ class CalibratedMany(Result):
         """How many pairs are above chance, and which."""
         first = self.results[0]
         lines = zip(self.pairs, self.results, self.corrected_p_values, strict=True)
-        above = [name for name, one, p in lines if reaches_level(p, one.alpha)]
+        above = [name for name, result, p in lines if reaches_level(p, result.alpha)]
         named = f": {', '.join(above[:_NAMED])}{', ...' if len(above) > _NAMED else ''}" if above else ""
         return (
             f"{len(above)} of {len(self.pairs)} pairs are above chance at {first.alpha:g} by {first.measure}, "
@@ -70,13 +70,13 @@ class CalibratedMany(Result):
             [
                 {
                     "pair": name,
-                    **{field: getattr(one, field) for field in fields},
+                    **{field: getattr(result, field) for field in fields},
                     "p_holm": p_holm,
                     "p_benjamini_hochberg": p_bh,
-                    "significant": reaches_level(p, one.alpha),
-                    "reason": one.reason,
+                    "significant": reaches_level(p, result.alpha),
+                    "reason": result.reason,
                 }
-                for name, one, p_holm, p_bh, p in zip(
+                for name, result, p_holm, p_bh, p in zip(
                     self.pairs, self.results, self.holm, self.benjamini_hochberg, self.corrected_p_values, strict=True
                 )
             ]
@@ -87,6 +87,6 @@ class CalibratedMany(Result):
         columns = ["pair", "observed", "null_mean", "threshold", "score", "p_value", "p_holm", "p_benjamini_hochberg"]
         head = f"{self.results[0].measure} ({self.results[0].closer} is closer), significance by {self.correction}"
         text = self.to_frame()[[*columns, "significant"]].to_string(index=False, float_format="%.4g")
-        why = [f"{name}: {one.reason}" for name, one in zip(self.pairs, self.results, strict=True) if one.reason]
+        why = [f"{name}: {test.reason}" for name, test in zip(self.pairs, self.results, strict=True) if test.reason]
         end = ["Interrupted: the rest was not calibrated."] if self.interrupted else []
         return "\n".join([*wrap(self.headline, page_width(), hanging=""), "", head, text, *why, *end])

@@ -26,26 +26,26 @@ def measure_lines(result: PairwiseComparison, measure: str) -> list[str]:
     pairs = choose_printed_pairs(result, measure)
     closer = pairs[0].score.closer
     n_left = len(select_pairs(result, measure)) - len(pairs)
-    left = [f"  {n_left} more pairs, none with a smaller p: to_frame() has all of them"] if n_left else []
+    rest = [f"  {n_left} more pairs, none with a smaller p: to_frame() has all of them"] if n_left else []
     return [
         f"{measure} ({closer} is closer)",
         f"  {significance_sentence(result, measure)}",
-        *table([f"{one.first}, {one.second}" for one in pairs], [[one] for one in _columns(pairs)], width),
-        *left,
+        *table([f"{pair.first}, {pair.second}" for pair in pairs], [[column] for column in _columns(pairs)], width),
+        *rest,
     ]
 
 
 def measure_table(result: PairwiseComparison, measure: str) -> Table:
     """Return the table of one measure for a page."""
     pairs = select_pairs(result, measure)
-    names = tuple(f"{one.first}, {one.second}" for one in pairs)
-    return Table(names, tuple((one,) for one in _columns(pairs)), measure, "pair")
+    names = tuple(f"{pair.first}, {pair.second}" for pair in pairs)
+    return Table(names, tuple((column,) for column in _columns(pairs)), measure, "pair")
 
 
 def significance_sentence(result: PairwiseComparison, measure: str) -> str:
     """Return the number of pairs of a measure above chance, in words."""
-    tested = [one.score for one in select_pairs(result, measure) if one.score.has_null]
-    above = sum(reaches_level(one.corrected_p_value, result.alpha) for one in tested)
+    tested = [pair.score for pair in select_pairs(result, measure) if pair.score.has_null]
+    above = sum(reaches_level(score.corrected_p_value, result.alpha) for score in tested)
     if not tested:
         return "no chance level for any pair"
     if len(tested) == 1:
@@ -58,23 +58,23 @@ def pair_metrics(result: PairwiseComparison) -> list[Metric]:
     return [
         Metric(
             pair.first,
-            f"{one.measure} with {pair.second}",
-            one.value,
-            one.interval_low,
-            one.interval_high,
-            one.null_mean,
-            one.threshold,
-            one.deciding_p_value,
+            f"{score.measure} with {pair.second}",
+            score.value,
+            score.interval_low,
+            score.interval_high,
+            score.null_mean,
+            score.threshold,
+            score.deciding_p_value,
         )
         for pair in result.scores
-        for one in (pair.score,)
-        if one.has_null
+        for score in (pair.score,)
+        if score.has_null
     ]
 
 
 def select_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
     """Return the pairs of different representations of one measure."""
-    return [one for one in result.scores if one.score.measure == measure and one.first != one.second]
+    return [pair for pair in result.scores if pair.score.measure == measure and pair.first != pair.second]
 
 
 def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairScore]:
@@ -83,13 +83,13 @@ def choose_printed_pairs(result: PairwiseComparison, measure: str) -> list[PairS
     if len(pairs) <= _MOST_LINES:
         return pairs
     # NaN comes last.
-    return sorted(pairs, key=lambda one: (not one.score.has_null, one.score.deciding_p_value, -one.score.calibrated))[
-        :_MOST_LINES
-    ]
+    return sorted(
+        pairs, key=lambda pair: (not pair.score.has_null, pair.score.deciding_p_value, -pair.score.calibrated)
+    )[:_MOST_LINES]
 
 
 def _columns(pairs: list[PairScore]) -> list[Column]:
-    scores = [one.score for one in pairs]
+    scores = [pair.score for pair in pairs]
     cells: dict[str, list[str]] = {
         "value": [f"{score.value:.3f}" if score.has_value else "none" for score in scores],
         "interval": [_interval(score) for score in scores],

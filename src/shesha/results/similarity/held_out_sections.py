@@ -18,22 +18,22 @@ _NOTE = (
 
 def held_out_lines(scores: Sequence[Score], folds: int | None) -> list[str]:
     """Return a table of values on all rows and held out; nothing if not requested."""
-    found = [one for one in scores if one.held_out is not None]
-    if not found:
+    held_out_scores = [score for score in scores if score.held_out is not None]
+    if not held_out_scores:
         return []
     rows = [["measure", "all rows", "held out"]]
-    rows += [[one.measure, f"{one.value:.4g}", f"{one.held_out:.4g}"] for one in found]
+    rows += [[score.measure, f"{score.value:.4g}", f"{score.held_out:.4g}"] for score in held_out_scores]
     return ["", f"Held out, {folds} folds", *columns(rows, "<>>", indent="  "), *wrap(_NOTE, page_width(), hanging="")]
 
 
 def held_out_sections(scores: Sequence[Score], folds: int | None) -> tuple[Section, ...]:
     """Return the section of a page; nothing if not requested."""
-    held_out_scores = [one for one in scores if one.held_out is not None]
+    held_out_scores = [score for score in scores if score.held_out is not None]
     if not held_out_scores:
         return ()
     cells = (
-        Column("all rows", tuple(f"{one.value:.4g}" for one in held_out_scores)),
-        Column("held out", tuple(f"{one.held_out:.4g}" for one in held_out_scores)),
+        Column("all rows", tuple(f"{score.value:.4g}" for score in held_out_scores)),
+        Column("held out", tuple(f"{score.held_out:.4g}" for score in held_out_scores)),
     )
-    table = Table(tuple(one.measure for one in held_out_scores), (cells,), f"{folds} folds", "measure")
+    table = Table(tuple(score.measure for score in held_out_scores), (cells,), f"{folds} folds", "measure")
     return (Section("Held out", (table,), _NOTE),)

@@ -19,7 +19,7 @@ _BEST_OF_MANY = Text(
 
 def projection_lines(result: LayerComparison) -> list[str]:
     """Say how many values are estimates from projected layers, and how far off these are, if there are any."""
-    errors = [one.score.sampling_error for one in result.scores if one.score.sampling_error]
+    errors = [pair.score.sampling_error for pair in result.scores if pair.score.sampling_error]
     return (
         [
             f"{len(errors)} of {len(result.scores)} values are estimates from random projections of wide layers: their "
@@ -35,7 +35,7 @@ def layers_page(result: LayerComparison) -> Page:
     known = any(pair.score.has_value for pair in result.scores)
     values = tuple(map(tuple, result.matrix().to_numpy(dtype=float).tolist()))
     best = result.best if known else None
-    at = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
+    cells = () if best is None else ((result.rows.index(best.first), result.columns.index(best.second)),)
     answer = (
         f"No pair of layers has a value: {result.reason}."
         if best is None
@@ -45,7 +45,7 @@ def layers_page(result: LayerComparison) -> Page:
         title=f"{len(result.rows)} x {len(result.columns)} layers by {result.measure}",
         question="Which layers of the two models match?",
         answer=(answer,),
-        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, at),),
+        numbers=(HeatMap(result.measure, result.rows, result.columns, values, result.closer, cells),),
         doubts=(*map(Text, projection_lines(result)), _BEST_OF_MANY, NO_CHANCE),
         sections=(Section("What the measure responds to", tuple(measures_explained([result.scores[0].score]))),),
         ran=run_details(result),

@@ -31,13 +31,13 @@ def ceiling_sentence(result: ModelRanking) -> str:
     """Return a sentence on the noise ceiling."""
     if not result.has_ceiling:
         return ""
-    reach = [one.name for one in result.models if one.p_ceiling > result.alpha]
-    said = (
+    reach = [model.name for model in result.models if model.p_ceiling > result.alpha]
+    clause = (
         f"{', '.join(reach)} does not differ from it significantly"
         if reach
         else "every model differs from it significantly"
     )
-    return f"Noise ceiling: {_format_number(result.ceiling_lower)} to {_format_number(result.ceiling_upper)}; {said}."
+    return f"Noise ceiling: {_format_number(result.ceiling_lower)} to {_format_number(result.ceiling_upper)}; {clause}."
 
 
 def combination_sentence(result: ModelRanking) -> str:
@@ -46,9 +46,9 @@ def combination_sentence(result: ModelRanking) -> str:
     if combination is None:
         return ""
     weights = sorted(combination.weights.items(), key=lambda pair: -pair[1])
-    told = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
+    shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights[:5] if weight >= 0.005)
     return (
-        f"Weighted together, held out: {_format_number(combination.value)} ({told}); {combination.best_single} "
+        f"Weighted together, held out: {_format_number(combination.value)} ({shares}); {combination.best_single} "
         f"alone, on the same held-out rows: {_format_number(combination.best_single_value)}."
     )
 
@@ -69,8 +69,8 @@ def ranking_text(result: ModelRanking) -> str:
         *columns(lines, "<><<>>>"[: len(lines[0])], indent="  "),
         "",
     ]
-    said = (ceiling_sentence(result), combination_sentence(result), variance_sentence(result), _design_note(result))
-    for sentence in filter(None, said):
+    parts = (ceiling_sentence(result), combination_sentence(result), variance_sentence(result), _design_note(result))
+    for sentence in filter(None, parts):
         text += wrap(sentence, width, hanging="")
     for note in result.notes:
         text += wrap(f"! {note}", width)
@@ -81,10 +81,10 @@ def _lines(result: ModelRanking) -> list[list[str]]:
     heads = ["model", result.measure.split("(")[0], "interval", "place", "p chance", "alone", "unique"]
     rows = [
         [
-            *(one.name, _format_number(one.value), _interval(one.low, one.high), _place(one)),
-            *(_format_number(one.corrected_p_value), _format_share(one.alone), _format_share(one.unique)),
+            *(model.name, _format_number(model.value), _interval(model.low, model.high), _place(model)),
+            *(_format_number(model.corrected_p_value), _format_share(model.alone), _format_share(model.unique)),
         ]
-        for one in result.models
+        for model in result.models
     ]
     known = len(heads) if result.explained == result.explained else 5
     return [row[:known] for row in (heads, *rows)]
@@ -101,11 +101,11 @@ def _design_note(result: ModelRanking) -> str:
 
 def ranking_page(result: ModelRanking) -> Page:
     """Return the page: the answer, the picture, every model, every pair."""
-    said = (headline(result), ceiling_sentence(result), combination_sentence(result))
+    sentences = (headline(result), ceiling_sentence(result), combination_sentence(result))
     return Page(
         title="Which model explains the data best",
         question="Which model is closest, does the difference exceed chance, and how close could any model be?",
-        answer=tuple(filter(None, said)),
+        answer=tuple(filter(None, sentences)),
         numbers=(_model_table(result),),
         doubts=tuple(Item(note) for note in result.notes),
         sections=(
@@ -120,36 +120,38 @@ def ranking_page(result: ModelRanking) -> Page:
 def _model_table(result: ModelRanking) -> Table:
     listed = result.models
     cells = (
-        Column("value", tuple(_format_number(one.value) for one in listed)),
-        Column("interval", tuple(_interval(one.low, one.high) for one in listed), "<"),
+        Column("value", tuple(_format_number(model.value) for model in listed)),
+        Column("interval", tuple(_interval(model.low, model.high) for model in listed), "<"),
         Column("place", tuple(map(_place, listed)), "<"),
-        Column("corrected p, chance", tuple(_format_number(one.corrected_p_value) for one in listed)),
-        Column("p, ceiling", tuple(_format_number(one.p_ceiling) for one in listed)),
+        Column("corrected p, chance", tuple(_format_number(model.corrected_p_value) for model in listed)),
+        Column("p, ceiling", tuple(_format_number(model.p_ceiling) for model in listed)),
     )
-    return Table(tuple(one.name for one in listed), (cells,), result.measure, "model")
+    return Table(tuple(model.name for model in listed), (cells,), result.measure, "model")
 
 
 def _pair_table(result: ModelRanking) -> Table:
     cells = (
-        Column("difference", tuple(_format_number(one.difference) for one in result.pairs)),
-        Column("interval", tuple(_interval(one.low, one.high) for one in result.pairs), "<"),
-        Column("p", tuple(_format_number(one.p_value) for one in result.pairs)),
-        Column("corrected p", tuple(_format_number(one.corrected_p_value) for one in result.pairs)),
-        Column("verdict", tuple("differ" if result.is_different(one) else "tie" for one in result.pairs), "<"),
+        Column("difference", tuple(_format_number(pair.difference) for pair in result.pairs)),
+        Column("interval", tuple(_interval(pair.low, pair.high) for pair in result.pairs), "<"),
+        Column("p", tuple(_format_number(pair.p_value) for pair in result.pairs)),
+        Column("corrected p", tuple(_format_number(pair.corrected_p_value) for pair in result.pairs)),
+        Column("verdict", tuple("differ" if result.is_different(pair) else "tie" for pair in result.pairs), "<"),
     )
-    return Table(tuple(f"{one.first}, {one.second}" for one in result.pairs), (cells,), "Differences", "pair")
+    return Table(tuple(f"{pair.first}, {pair.second}" for pair in result.pairs), (cells,), "Differences", "pair")
 
 
 def _share_sections(result: ModelRanking) -> tuple[Section, ...]:
     if result.explained != result.explained:
         return ()
     cells = (
-        Column("alone", tuple(_format_share(one.alone) for one in result.models)),
-        Column("unique", tuple(_format_share(one.unique) for one in result.models)),
-        Column("interval of unique", tuple(_interval(one.unique_low, one.unique_high) for one in result.models), "<"),
-        Column("shared", tuple(_format_share(one.shared) for one in result.models)),
+        Column("alone", tuple(_format_share(model.alone) for model in result.models)),
+        Column("unique", tuple(_format_share(model.unique) for model in result.models)),
+        Column(
+            "interval of unique", tuple(_interval(model.unique_low, model.unique_high) for model in result.models), "<"
+        ),
+        Column("shared", tuple(_format_share(model.shared) for model in result.models)),
     )
-    table = Table(tuple(one.name for one in result.models), (cells,), "Shares of the variance", "model")
+    table = Table(tuple(model.name for model in result.models), (cells,), "Shares of the variance", "model")
     parts: list[Part] = [Text(variance_sentence(result)), table]
     return (
         Section(
