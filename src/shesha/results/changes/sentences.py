@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 def headline(result: Diff) -> str:
     """Return the answer: which layers changed, where the change begins, and whether it exceeds noise."""
     layers = list(result)
-    beyond = [one for one in layers if one.is_beyond_noise]
-    unknown = [one for one in layers if one.verdict == "not estimable"]
+    changes = [layer for layer in layers if layer.is_beyond_noise]
+    unknown = [layer for layer in layers if layer.verdict == "not estimable"]
     if len(unknown) == len(layers):
         return f"No layer could be evaluated: {unknown[0].reason}."
-    if beyond:
-        return _change_sentence(result, beyond, len(layers))
-    most = max((one for one in layers if one not in unknown), key=lambda one: one.change)
+    if changes:
+        return _change_sentence(result, changes, len(layers))
+    most = max((layer for layer in layers if layer not in unknown), key=lambda layer: layer.change)
     if most.verdict == "unchanged":
         return f"Nothing changed: {_count_with_verb(len(layers))} the same geometry to nine digits."
     return f"No change beyond noise: the largest is in {most.name}: {_format_drift(most)}; {_noise(result, most)}."
@@ -29,12 +29,12 @@ def _count_with_verb(n: int) -> str:
 
 
 def _change_sentence(result: Diff, changed_layers: list[LayerChange], n_layers: int) -> str:
-    most = max(changed_layers, key=lambda one: one.change)
-    replaced = sum(one.verdict == "replaced" for one in changed_layers)
+    most = max(changed_layers, key=lambda layer: layer.change)
+    replaced = sum(layer.verdict == "replaced" for layer in changed_layers)
     many = f" ({replaced} replaced)" if 0 < replaced < len(changed_layers) else ""
     if n_layers == 1:
-        said = "The geometry was replaced" if replaced else "The geometry changed"
-        return f"{said}, beyond noise: {_format_drift(most)}; {_noise(result, most)}."
+        clause = "The geometry was replaced" if replaced else "The geometry changed"
+        return f"{clause}, beyond noise: {_format_drift(most)}; {_noise(result, most)}."
     what = "were replaced" if replaced == len(changed_layers) else f"changed{many}"
     how_many = f"All {n_layers}" if len(changed_layers) == n_layers else f"{len(changed_layers)} of {n_layers}"
     begins = "" if len(changed_layers) == n_layers else f", from {changed_layers[0].name} on"
@@ -54,10 +54,10 @@ def _noise(result: Diff, change: LayerChange) -> str:
 
 def diff_claim(result: Diff) -> str:
     """Return a claim that can be pasted: what, how much, beside which noise, of how many rows, by what."""
-    verdicts = Counter(one.verdict for one in result)
+    verdicts = Counter(layer.verdict for layer in result)
     layer_counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    known = [one for one in result if one.change == one.change]
-    largest = max(known, key=lambda one: one.change) if known else None
+    known = [layer for layer in result if layer.change == layer.change]
+    largest = max(known, key=lambda layer: layer.change) if known else None
     measured = ""
     if largest is not None:
         measured = (
