@@ -36,11 +36,11 @@ def orders(named: Mapping[str, Names | None]) -> dict[str, Index]:
         index_by_name = _family(text) | _family({name: names for name, names in known.items() if name not in text})
     if index_by_name:
         first = next(name for name in known if name not in index_by_name)
-        told = ", ".join(list(index_by_name)[:_TOLD]) + (
+        listing = ", ".join(list(index_by_name)[:_TOLD]) + (
             f" and {len(index_by_name) - _TOLD} more" if len(index_by_name) > _TOLD else ""
         )
         warn(
-            f"rows of {told} are in a different order from those of {first}, so they were matched by name",
+            f"rows of {listing} are in a different order from those of {first}, so they were matched by name",
             RowNamesWarning,
         )
     return index_by_name
@@ -90,10 +90,10 @@ def align_labels(X: Any, y: Any, name: str = "y", other: str = "X") -> Any:
         # A table keeps its columns, of which some may be text.
         order = orders({other: _row_names(X, other), name: Names.build(y.index)}).get(name)
         return y if order is None else y.iloc[order]
-    values, own = split_names(y, name)
-    if own is None:
+    values, names = split_names(y, name)
+    if names is None:
         return y
-    order = orders({other: _row_names(X, other), name: own}).get(name)
+    order = orders({other: _row_names(X, other), name: names}).get(name)
     return y if order is None else np.asarray(values)[order]
 
 
@@ -109,5 +109,5 @@ def align_all_labels(X: Any, labels: Mapping[str, Any]) -> dict[str, Any]:
 
 def labels_in_order(rows: Iterable[Names | None], labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return several labels in the order of representations that were reordered."""
-    known = sorted((one for one in rows if one is not None), key=lambda one: one.kind != "text")
+    known = sorted((names for names in rows if names is not None), key=lambda names: names.kind != "text")
     return align_all_labels(known[0], labels) if known else dict(labels)

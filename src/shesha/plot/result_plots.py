@@ -82,8 +82,8 @@ def drift(path: DriftPath | Sequence[Mapping[str, Any]], measure: str | None = N
     scores = [_primary_score(check, measure) for check in kinds.several(path, dict, "path", "checks, or a DriftPath")]
     if not scores:
         raise ValueError("path must contain at least one check, got none")
-    over = {name: [float(one[name]) for one in scores] for name in ("drift", "threshold")}
-    return curves(range(1, len(scores) + 1), over, labels=("check", f"drift by {scores[0]['measure']}"), ax=ax)
+    series = {name: [float(score[name]) for score in scores] for name in ("drift", "threshold")}
+    return curves(range(1, len(scores) + 1), series, labels=("check", f"drift by {scores[0]['measure']}"), ax=ax)
 
 
 def coherence(table: CoherenceTable, *, unbiased: bool = False, ax: Axes | None = None) -> Axes:
@@ -180,7 +180,7 @@ def spectra(representations: Mapping[str, Any], ax: Axes | None = None, *, order
 
 def _primary_score(check: Mapping[str, Any], measure: str | None) -> Mapping[str, Any]:
     """Return the score of one measure in a check's plain values."""
-    known: dict[str, Mapping[str, Any]] = {one["measure"]: one for one in check["scores"]}
+    known: dict[str, Mapping[str, Any]] = {score["measure"]: score for score in check["scores"]}
     wanted = next(iter(known)) if measure is None else measure
     if wanted not in known:
         raise ValueError(f"measure must be one of {', '.join(known)}, got {measure!r}")

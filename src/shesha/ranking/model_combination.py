@@ -66,11 +66,11 @@ def _folds(problem: Problem, rng: np.random.Generator) -> Iterator[_Fold]:
     of_subject = rng.permutation(n_subjects) % min(n_subjects, 5)
     for row_fold in range(parts.max() + 1):
         inside = of_row == row_fold
-        train, test = ((one[i] & one[j]).astype(float) for one in (~inside, inside))
+        train, test = ((mask[i] & mask[j]).astype(float) for mask in (~inside, inside))
         for subject_fold in range(of_subject.max() + 1):
-            own = subjects[of_subject == subject_fold]
-            others = subjects[of_subject != subject_fold] if n_subjects > 1 else own
-            yield _Fold(train, test, others, own)
+            test_subjects = subjects[of_subject == subject_fold]
+            others = subjects[of_subject != subject_fold] if n_subjects > 1 else test_subjects
+            yield _Fold(train, test, others, test_subjects)
 
 
 def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
@@ -87,14 +87,14 @@ def _try_fold(vectors: DistanceVectors, fold: _Fold) -> tuple[Vector, Vector]:
 def fit_weights(models: Matrix, data: Matrix) -> Vector:
     """Non-negative weights with sum 1 of the models (lines) that fit the mean of the data (lines) best."""
     target = _standardise(data).mean(axis=0)
-    found, _ = nnls(_standardise(models).T, target)
-    scaled: Vector = found / _lengths(models)
+    weights, _ = nnls(_standardise(models).T, target)
+    scaled: Vector = weights / _lengths(models)
     return scaled / scaled.sum() if scaled.sum() > 0 else np.full(len(models), 1 / len(models))
 
 
 def _lengths(lines: Matrix) -> Vector:
-    found: Vector = np.linalg.norm(lines - lines.mean(axis=1, keepdims=True), axis=1)
-    return np.where(found > 0, found, 1.0)
+    norms: Vector = np.linalg.norm(lines - lines.mean(axis=1, keepdims=True), axis=1)
+    return np.where(norms > 0, norms, 1.0)
 
 
 def _standardise(lines: Matrix) -> Matrix:
@@ -104,8 +104,8 @@ def _standardise(lines: Matrix) -> Matrix:
 
 def _held_out_scores(vectors: DistanceVectors, tried: Matrix, data: Matrix) -> Vector:
     """Mean score over the held-out subjects, of each line."""
-    together, ones = np.vstack([tried, data]), np.ones(tried.shape[1])
-    values = SortedVectors.build(together).ranks(ones) if vectors.ranked else together
-    correlations = weighted_correlations(values, ones)[len(tried) :, : len(tried)]
-    found: Vector = vectors.score(correlations).mean(axis=0)
-    return found
+    together, weights = np.vstack([tried, data]), np.ones(tried.shape[1])
+    values = SortedVectors.build(together).ranks(weights) if vectors.ranked else together
+    correlations = weighted_correlations(values, weights)[len(tried) :, : len(tried)]
+    scores: Vector = vectors.score(correlations).mean(axis=0)
+    return scores

@@ -21,7 +21,7 @@ def fits(value: Any, kind: Any) -> bool:
         return True
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        return any(fits(value, one) for one in inner)
+        return any(fits(value, option) for option in inner)
     if origin is Literal:
         return value in inner
     # An alias from NumPy 2.5 on, the class itself before.
@@ -36,12 +36,12 @@ def fits(value: Any, kind: Any) -> bool:
 
 def _tuple(value: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:
     if len(inner) == 2 and inner[1] is Ellipsis:
-        return all(fits(one, inner[0]) for one in value)
+        return all(fits(item, inner[0]) for item in value)
     return len(value) == len(inner) and all(map(fits, value, inner))
 
 
 def _dict(value: dict[Any, Any], inner: tuple[Any, ...]) -> bool:
-    return all(fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items())
+    return all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
 
 
 _INSIDE: dict[Any, Any] = {tuple: _tuple, dict: _dict}

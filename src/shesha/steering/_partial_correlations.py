@@ -184,9 +184,8 @@ def _null(
     for draw in null:
         order = design.draw(rng)
         # Freedman and Lane: shuffled residuals are correlated with what is held fixed, and lose that again.
-        again = _residual_ranks(np.column_stack([ranks[:, held], residuals[order, index]]), list(range(len(held))))[
-            :, -1
-        ]
+        shuffled = np.column_stack([ranks[:, held], residuals[order, index]])
+        again = _residual_ranks(shuffled, list(range(len(held))))[:, -1]
         draw[0], draw[1] = _cosines(ranks[:, places], ranks[order, index]), _cosines(residuals[:, places], again)
     return null
 

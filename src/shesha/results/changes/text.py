@@ -47,7 +47,7 @@ def _detail_lines(result: Diff, width: int) -> list[str]:
     if result.moved:
         lines += ["", f"Rows that lost most of their {result.k} nearest neighbours, in {result.moved_layer}"]
         lines += columns(
-            [_row(one.name, one.label, one.neighbours_lost) for one in result.moved[:_ROWS]], "<<>", indent="  "
+            [_row(row.name, row.label, row.neighbours_lost) for row in result.moved[:_ROWS]], "<<>", indent="  "
         )
     lines += ["", *wrap(_scale_note(result), width, hanging="")]
     for note in result.notes:
@@ -89,27 +89,34 @@ def choose_layers(result: Diff, most: int) -> list[LayerChange]:
     layers = list(result)
     if len(layers) <= most:
         return layers
-    beyond = [i for i, one in enumerate(layers) if one.is_beyond_noise]
-    known = [i for i, one in enumerate(layers) if one.change == one.change]
+    changes = [i for i, layer in enumerate(layers) if layer.is_beyond_noise]
+    known = [i for i, layer in enumerate(layers) if layer.change == layer.change]
     largest = [max(known, key=lambda i: layers[i].change)] if known else []
-    first = [max(0, at - before) for at in beyond[:1] for before in (0, 1)]
+    first = [max(0, index - before) for index in changes[:1] for before in (0, 1)]
     needed = {0, len(layers) - 1, *first, *largest}
     # One line is taken by the number of those that are left out.
-    for one in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
+    for place in (round(i * (len(layers) - 1) / (most - 2)) for i in range(most - 1)):
         if len(needed) < most - 1:
-            needed.add(one)
+            needed.add(place)
     return [layers[i] for i in sorted(needed)]
 
 
 def _layer_table(layers: list[LayerChange]) -> list[str]:
-    names = [one.measure.partition("(")[0] for one in layers[0].scores] if layers else []
+    names = [score.measure.partition("(")[0] for score in layers[0].scores] if layers else []
     others = [column_title(name) for name in names[1:]]
     rows = [["layer", names[0] if names else "change", "interval", "noise", *others, "verdict"]]
-    for one in layers:
-        interval = f"[{format_number(one.low)}, {format_number(one.high)}]" if one.low == one.low else ""
-        values = [cell(score.measure, score.change) for score in one.scores[1:]]
+    for layer in layers:
+        interval = f"[{format_number(layer.low)}, {format_number(layer.high)}]" if layer.low == layer.low else ""
+        values = [cell(score.measure, score.change) for score in layer.scores[1:]]
         rows.append(
-            [shorten(one.name), format_number(one.change), interval, format_number(one.noise), *values, one.verdict]
+            [
+                shorten(layer.name),
+                format_number(layer.change),
+                interval,
+                format_number(layer.noise),
+                *values,
+                layer.verdict,
+            ]
         )
     return columns(rows, "<>>>" + ">" * len(others) + "<", indent="  ")
 

@@ -103,8 +103,8 @@ class OverTime(BesideNull):
             return "\n".join(wrap(f"over time: not estimable ({self.reason})", page_width()))
         n_above = sum(reaches_level(p, self.alpha) for line in self.p_values for p in line)
         first, second = self.argmax
-        beyond = f", {'above' if self.significant else 'not above'} chance" if self.has_null else ""
-        lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{beyond}"]
+        verdict = f", {'above' if self.significant else 'not above'} chance" if self.has_null else ""
+        lines = [f"largest agreement between times: {self.observed:.4f}, at {first:g} and {second:g}{verdict}"]
         if self.has_null:
             lines.append(
                 f"  the largest by chance {self.null_mean:.4f} +- {self.null_sd:.2g}, p = {self.p_value:.3g} "
