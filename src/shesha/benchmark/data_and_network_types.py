@@ -109,7 +109,7 @@ class Catalogue(Generic[D, N, H]):
             ("architecture", architecture, network, self.networks),
         ):
             if suite not in part.suites:
-                names = [other for other, one in table.items() if suite in one.suites]
+                names = [other for other, entry in table.items() if suite in entry.suites]
                 raise ValueError(f"{what} must be one of {', '.join(names)} in the suite {suite!r}, got {name!r}")
         return self._usual(dataset, architecture)
 
@@ -127,33 +127,33 @@ class Catalogue(Generic[D, N, H]):
             )
         network = self.network(model.architecture)
         usual = self._usual(model.dataset, model.architecture)
-        require_known(model.hyper, [one.name for one in fields(self.hyper) if one.name not in network.ignores])
-        found = self.hyper.check({**usual, **model.hyper}).for_setting(model.setting)
-        network.check(model, found)
-        return found
+        require_known(model.hyper, [option.name for option in fields(self.hyper) if option.name not in network.ignores])
+        hyper = self.hyper.check({**usual, **model.hyper}).for_setting(model.setting)
+        network.check(model, hyper)
+        return hyper
 
     def setting_degrees(self, dataset: str, architecture: str) -> dict[str, tuple[float, ...]]:
         """Return the degrees of the groups of a network on a data set, by test."""
-        return _merge([self.degrees, *(one.degrees for one in self._declarations(dataset, architecture))])
+        return _merge([self.degrees, *(part.degrees for part in self._declarations(dataset, architecture))])
 
     def _usual(self, dataset: str, architecture: str) -> dict[str, Plain]:
         reason = self.network(architecture).refuses.get(dataset)
         if reason is not None:
             raise ValueError(f"dataset and architecture must be compatible, got {architecture} on {dataset}: {reason}")
-        return _merge(one.hyper for one in self._declarations(dataset, architecture))
+        return _merge(part.hyper for part in self._declarations(dataset, architecture))
 
     def _declarations(self, dataset: str, architecture: str) -> list[Part | Beside]:
         """Return the declarations of data set and network, from general to specific."""
         data, network = self.dataset(dataset), self.network(architecture)
-        met = (network.beside.get(dataset), data.beside.get(architecture))
-        return [data, network, *(one for one in met if one is not None)]
+        overrides = (network.beside.get(dataset), data.beside.get(architecture))
+        return [data, network, *(override for override in overrides if override is not None)]
 
 
 Value = TypeVar("Value")
 
 
 def _merge(some: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    return {name: value for one in some for name, value in one.items()}
+    return {name: value for mapping in some for name, value in mapping.items()}
 
 
 P = TypeVar("P", bound=Part)
@@ -165,7 +165,7 @@ def find_part(name: str, table: Mapping[str, P], what: str) -> P:
         return table[name]
     if not is_place(name):
         raise spelling.unknown(name, what, table, spelling.close_names(name, table))
-    found, kind = import_by_name(name, what), type(next(iter(table.values())))
-    if not isinstance(found, kind):
-        raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(found).__name__}")
-    return found
+    part, kind = import_by_name(name, what), type(next(iter(table.values())))
+    if not isinstance(part, kind):
+        raise TypeError(f"{what} must be of class {kind.__name__}, got {name!r}, which is {type(part).__name__}")
+    return part

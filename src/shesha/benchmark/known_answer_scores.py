@@ -192,18 +192,18 @@ def groups(
     symmetric : bool
         Whether the value of (b, a) is that of (a, b).
     """
-    sides = {own: _group_pairs(own, groups) for own in groups}
+    sides = {group: _group_pairs(group, groups) for group in groups}
     wanted = {pair for both in sides.values() for side in both for pair in side}
     known = {pair: pair_value(values, pair, symmetric) for pair in wanted}
     distinct = {frozenset(pair) if symmetric else pair: value for pair, value in known.items()}
     dropped = sum(map(math.isnan, distinct.values()))
     n = len(distinct) - dropped
-    if reason := next((why for own in groups if (why := _too_small(own, groups))), ""):
+    if reason := next((why for group in groups if (why := _too_small(group, groups))), ""):
         return Quality(math.nan, n, dropped, reason), Quality(math.nan, n, dropped, reason)
     scores = []
     for score in (auprc, conformity):
-        parts = {own: score([known[p] for p in a], [known[p] for p in b], closer) for own, (a, b) in sides.items()}
-        reason = next((f"group {own}: {part.reason}" for own, part in parts.items() if part.reason), "")
+        parts = {group: score([known[p] for p in a], [known[p] for p in b], closer) for group, (a, b) in sides.items()}
+        reason = next((f"group {group}: {part.reason}" for group, part in parts.items() if part.reason), "")
         value = math.nan if reason else float(np.mean([part.value for part in parts.values()]))
         scores.append(Quality(value, n, dropped, reason))
     return scores[0], scores[1]
@@ -242,17 +242,17 @@ def layers(values: Mapping[Pair, float], n_layers: int, closer: str, symmetric: 
 
 def pair_value(values: Mapping[Any, float], pair: tuple[Any, Any], symmetric: bool) -> float:
     """Return the value of a pair, in either order for symmetric measures; a missing pair raises an error."""
-    for one in (pair, pair[::-1]) if symmetric else (pair,):
-        if one in values:
-            return check.real_number(values[one], "values")
+    for key in (pair, pair[::-1]) if symmetric else (pair,):
+        if key in values:
+            return check.real_number(values[key], "values")
     raise ValueError(f"values must contain every pair that the test needs (NaN if missing), got none for {pair}")
 
 
 def _vector(values: ArrayLike, name: str) -> Vector:
-    found = check.real(values, name)
-    if found.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, one value per pair, got shape {found.shape}")
-    return found
+    vector = check.real(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one value per pair, got shape {vector.shape}")
+    return vector
 
 
 def _as_distance(values: Vector, closer: str) -> Vector:
@@ -271,17 +271,17 @@ def _empty_side(near: Vector, far: Vector) -> str:
     return f"no value {' and none '.join(sides)}" if sides else ""
 
 
-def _group_pairs(own: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
+def _group_pairs(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[list[NamePair], list[NamePair]]:
     """Pairs within a group, and pairs of its members with members of other groups."""
-    others = [member for name, members in groups.items() if name != own for member in members]
-    return list(combinations(groups[own], 2)), list(product(groups[own], others))
+    others = [member for name, members in groups.items() if name != group for member in members]
+    return list(combinations(groups[group], 2)), list(product(groups[group], others))
 
 
-def _too_small(own: str, groups: Mapping[str, Sequence[str]]) -> str:
+def _too_small(group: str, groups: Mapping[str, Sequence[str]]) -> str:
     if len(groups) < 2:
-        return f"group {own} is the only one, so there are no pairs between groups"
-    n = len(groups[own])
-    return f"group {own} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
+        return f"group {group} is the only one, so there are no pairs between groups"
+    n = len(groups[group])
+    return f"group {group} has {n} model{'s' * (n != 1)}, so there are no pairs within it" if n < 2 else ""
 
 
 def _order_quality(stretches: Sequence[Vector]) -> Quality:
@@ -296,13 +296,13 @@ def _order_quality(stretches: Sequence[Vector]) -> Quality:
 
 
 def _mean_correlation(stretches: Sequence[Vector]) -> Quality:
-    found = []
+    scores = []
     for stretch in stretches:
         kept = np.flatnonzero(~np.isnan(stretch))
-        found.append(rank_correlation(stretch[kept], kept.astype(np.float64)))
-    usable = [value for value in found if not math.isnan(value)]
+        scores.append(rank_correlation(stretch[kept], kept.astype(np.float64)))
+    usable = [value for value in scores if not math.isnan(value)]
     value = float(np.mean(usable)) if usable else math.nan
-    return _quality(value, len(usable), len(found) - len(usable), "no layer has two different values on one side")
+    return _quality(value, len(usable), len(scores) - len(usable), "no layer has two different values on one side")
 
 
 def _quality(value: float, n: int, dropped: int, reason: str) -> Quality:

@@ -66,13 +66,13 @@ def rank(
     ordered = []
     for domain, rows in table.groupby("domain", sort=False):
         cells = rows.groupby(list(CELL), sort=False).ngroups
-        found = rows.groupby("measure", sort=False)["rank"].agg(["mean", "median", "count"]).reset_index()
-        found = found.sort_values(["median", "mean"], kind="stable", na_position="last", ignore_index=True)
-        found.insert(0, "domain", domain)
-        found["position"] = range(1, len(found) + 1)
-        found["position"] = found.groupby(["median", "mean"], dropna=False)["position"].transform("min")
-        found = found.rename(columns={"count": "n"})
-        ordered.append(found.assign(missing=cells - found["n"]))
+        summary = rows.groupby("measure", sort=False)["rank"].agg(["mean", "median", "count"]).reset_index()
+        summary = summary.sort_values(["median", "mean"], kind="stable", na_position="last", ignore_index=True)
+        summary.insert(0, "domain", domain)
+        summary["position"] = range(1, len(summary) + 1)
+        summary["position"] = summary.groupby(["median", "mean"], dropna=False)["position"].transform("min")
+        summary = summary.rename(columns={"count": "n"})
+        ordered.append(summary.assign(missing=cells - summary["n"]))
     columns = ["domain", "measure", "mean", "median", "position", "n", "missing"]
     return pd.concat(ordered, ignore_index=True)[columns]
 
@@ -133,8 +133,8 @@ def _counts(results: pd.DataFrame, tests: Collection[str] | None, qualities: Col
     by_test = results["test"].isin(list(ranking_scores()) if tests is None else list(tests))
     if qualities is not None:
         return by_test & results["quality"].isin(list(qualities))
-    own = results["test"].map(main_qualities())
-    return by_test & (results["quality"] == own)
+    main_quality = results["test"].map(main_qualities())
+    return by_test & (results["quality"] == main_quality)
 
 
 def _has_pooling(results: pd.DataFrame, pooling: Pooling) -> pd.Series[bool]:

@@ -43,14 +43,14 @@ def plot_ranks(results: pd.DataFrame, axes: Any = None, *, pooling: Pooling = "c
         size = (3.4 * len(domains) + 0.4, _ROW * rows + 1.5)
         _, axes = plt.subplots(1, len(domains), figsize=size, layout="constrained", squeeze=False)
     panels = np.asarray(axes, dtype=object).ravel()
-    if not all(hasattr(one, "boxplot") for one in panels):
+    if not all(hasattr(panel, "boxplot") for panel in panels):
         raise TypeError(f"axes must be Axes of matplotlib, got {axes!r}")
     if len(panels) != len(domains):
         raise ValueError(f"axes must be one per domain ({len(domains)}), got {len(panels)}")
     for ax, domain in zip(panels, domains, strict=True):
-        own = ranks[ranks["domain"] == domain].groupby("measure")["rank"]
-        measures = [name for name in order.loc[order["domain"] == domain, "measure"] if own.get_group(name).count()]
-        values = {name: own.get_group(name).dropna().to_numpy() for name in measures}
+        groups = ranks[ranks["domain"] == domain].groupby("measure")["rank"]
+        measures = [name for name in order.loc[order["domain"] == domain, "measure"] if groups.get_group(name).count()]
+        values = {name: groups.get_group(name).dropna().to_numpy() for name in measures}
         boxes(ax, values, [_COLOURS[measure_type(name)] for name in measures], label="rank (1 is best)")
         ax.set_title(domain)
     shown = set(map(measure_type, order["measure"]))

@@ -38,7 +38,7 @@ class Run:
         self.meter = Meter(self.executor.n_workers)
         self._archive = Archive(self.store.models_folder)
         self._trained = {
-            key: one for key, one in self.store.models().items() if one.accuracy is None or self._archive.has(key)
+            key: model for key, model in self.store.models().items() if model.accuracy is None or self._archive.has(key)
         }
         self._planned = self.store.stored_comparisons()
         self._waiting = list(self.trials)
@@ -96,7 +96,7 @@ class Run:
         if failed & chunk.models:
             chunk = self._drop_failed(chunk, failed)
         if chunk.n_cells:
-            kind = ("compare", chunk.measures[0].view_key, tuple(one.name for one in chunk.measures))
+            kind = ("compare", chunk.measures[0].view_key, tuple(measure.name for measure in chunk.measures))
             self._ready.append(
                 Job(
                     f"comparisons {next(self._number)}",

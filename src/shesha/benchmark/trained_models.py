@@ -72,10 +72,10 @@ class Archive:
         if not path.exists():
             return None
         try:
-            found = torch.load(path, map_location="cpu", weights_only=True)
+            weights = torch.load(path, map_location="cpu", weights_only=True)
         except (RuntimeError, pickle.UnpicklingError, EOFError) as error:
             raise ValueError(f"checkpoint must be a file of tensors, got {path}; remove it to train again") from error
-        return cast(Weights, found)
+        return cast(Weights, weights)
 
     def save(self, key: str, outcome: Outcome, seconds: float) -> None:
         """Write the representations and outputs of a model."""
@@ -131,11 +131,11 @@ class Archive:
         with self._open_arrays(key) as stored:
             n_layers = int(stored[f"{pooling}/n"])
             number = LAST if layer == str(n_layers - 1) else layer
-            found = stored[f"{pooling}/{number}"]
+            array = stored[f"{pooling}/{number}"]
             beside_maps = layer != LAST and f"{pooling}/0" in stored and stored[f"{pooling}/0"].ndim == 4
-        if found.ndim == 4:
-            return from_channels_last(cast(NDArray[np.float32], found))
-        return cast(NDArray[np.float32], as_maps(found) if beside_maps else found)
+        if array.ndim == 4:
+            return from_channels_last(cast(NDArray[np.float32], array))
+        return cast(NDArray[np.float32], as_maps(array) if beside_maps else array)
 
 
 def _write(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -94,10 +94,10 @@ def score_by_layers(
     everything: dict[str, ArrayLike] = {}
     names = []
     for place, layers in enumerate(models):
-        own = _name_models(layers, f"models[{place}]", f"model {place}, layer", 2)
-        _require_same_rows(own, f"models[{place}]")
-        everything |= own
-        names.append(tuple(own))
+        arrays = _name_models(layers, f"models[{place}]", f"model {place}, layer", 2)
+        _require_same_rows(arrays, f"models[{place}]")
+        everything |= arrays
+        names.append(tuple(arrays))
     return _score(test, Cast({"models": tuple(names)}), everything, measures, seed)
 
 
@@ -112,8 +112,8 @@ def _score(
     """Compare the pairs of the test, and score them by its rules."""
     chosen, number = choose(measures), draw_seed(seed)
     pairs = {measure.name: test.pairs(cast, measure.symmetric) for measure in chosen}
-    found = _compare(arrays, pairs, chosen, number)
-    return _frame([test.score(one, found.values[one.name], cast, known or {}, number) for one in chosen], found)
+    result = _compare(arrays, pairs, chosen, number)
+    return _frame([test.score(entry, result.values[entry.name], cast, known or {}, number) for entry in chosen], result)
 
 
 def _name_models(models: Models, argument: str, label: str, minimum: int) -> dict[str, ArrayLike]:
@@ -129,8 +129,8 @@ def _name_models(models: Models, argument: str, label: str, minimum: int) -> dic
     return named
 
 
-def _kind(given: Any) -> str:
-    return f"{len(given)}" if isinstance(given, Sequence) and not isinstance(given, str) else type(given).__name__
+def _kind(value: Any) -> str:
+    return f"{len(value)}" if isinstance(value, Sequence) and not isinstance(value, str) else type(value).__name__
 
 
 def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
@@ -145,13 +145,13 @@ def _require_same_rows(models: Mapping[str, ArrayLike], argument: str) -> None:
 
 def _outputs(probabilities: Models, models: Mapping[str, ArrayLike]) -> dict[str, Rows]:
     """Return each model's output, checked."""
-    found = _name_models(probabilities, "probabilities", "model", 2)
-    if set(found) != set(models):
+    outputs = _name_models(probabilities, "probabilities", "model", 2)
+    if set(outputs) != set(models):
         raise ValueError(
             f"probabilities must be of the same models as representations ({check.join_items(models)}), "
-            f"got {check.join_items(found)}"
+            f"got {check.join_items(outputs)}"
         )
-    checked = {name: checked_probabilities(found[name], f"probabilities of {name}") for name in models}
+    checked = {name: checked_probabilities(outputs[name], f"probabilities of {name}") for name in models}
     _require_same_rows({"representations": next(iter(models.values())), **checked}, "probabilities")
     return checked
 
@@ -163,15 +163,15 @@ def _compare(
     drawn = [measure.with_seed(seed) for measure in chosen]
     groups = engine.group_by_view(drawn, pairs)
     skipped = engine.too_large(groups, sources)
-    scores = (one for group in groups for one in compare_directed(group, sources, skipped))
+    scores = (result for group in groups for result in compare_directed(group, sources, skipped))
     comparisons = _Found({measure.name: {} for measure in chosen})
-    for one in track(scores, sum(map(len, pairs.values())), "comparing"):
-        score = one.pair.score
-        comparisons.values[score.measure][one.pair.first, one.pair.second] = score.value
+    for result in track(scores, sum(map(len, pairs.values())), "comparing"):
+        score = result.pair.score
+        comparisons.values[score.measure][result.pair.first, result.pair.second] = score.value
         if score.reason:
             comparisons.reasons.setdefault(score.measure, score.reason)
-        elif one.rows_left_out:
-            comparisons.rows_left_out.setdefault(score.measure, []).append(one.rows_left_out)
+        elif result.rows_left_out:
+            comparisons.rows_left_out.setdefault(score.measure, []).append(result.rows_left_out)
     return comparisons
 
 
@@ -181,6 +181,6 @@ def _frame(scored: Iterable[Sequence[ScoreRow]], comparisons: _Found) -> pd.Data
 
     rows = []
     for row in (row for rows in scored for row in rows):
-        own = comparisons.reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
-        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, own, comparisons.note(row.measure))))})
+        why = comparisons.reasons.get(row.measure, "") if row.dropped or math.isnan(row.value) else ""
+        rows.append(asdict(row) | {"reason": "; ".join(filter(None, (row.reason, why, comparisons.note(row.measure))))})
     return pd.DataFrame(rows)

@@ -96,14 +96,14 @@ def compare(chunk: Chunk, folder: Path) -> list[Cell]:
         # What is too large is told in the cells.
         warnings.simplefilter("ignore", MeasureWarning)
         skipped = engine.too_large([group], sources)
-    return [_cell(one, versions[one.pair.score.measure]) for one in compare_directed(group, sources, skipped)]
+    return [_cell(result, versions[result.pair.score.measure]) for result in compare_directed(group, sources, skipped)]
 
 
-def _cell(found: Compared, version: str) -> Cell:
-    pair, score = found.pair, found.pair.score
+def _cell(result: Compared, version: str) -> Cell:
+    pair, score = result.pair, result.pair.score
     value = score.value if score.has_value else None
     return Cell(
-        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, found.rows_left_out
+        pair.first, pair.second, score.measure, version, value, score.seconds, score.reason, result.rows_left_out
     )
 
 

@@ -107,11 +107,11 @@ def _outcome(network: Encoder | Decoder, rows: Rows, labels: NDArray[np.int64], 
             probabilities[chosen] = logits.double().softmax(dim=1).cpu().numpy()
             for number, state in enumerate(states):
                 vectors = state.float().cpu().numpy()
-                for place, found in enumerate(layers.values()):
-                    if number == len(found):
-                        found.append(np.empty((len(labels), vectors.shape[2]), dtype=np.float32))
-                    found[number][chosen] = vectors[:, place]
-    return Outcome({pooling: tuple(found) for pooling, found in layers.items()}, probabilities, labels)
+                for place, arrays in enumerate(layers.values()):
+                    if number == len(arrays):
+                        arrays.append(np.empty((len(labels), vectors.shape[2]), dtype=np.float32))
+                    arrays[number][chosen] = vectors[:, place]
+    return Outcome({pooling: tuple(arrays) for pooling, arrays in layers.items()}, probabilities, labels)
 
 
 def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ def _recorded_layers(network: Encoder | Decoder) -> tuple[str, ...]:
     from shesha.extract.block_stack import blocks
     from shesha.extract.layer_names import INPUT
 
-    found = blocks(network.body)
-    if not found:
+    names = blocks(network.body)
+    if not names:
         raise ValueError(f"the network must be a stack of blocks, got {type(network.body).__name__}")
-    return (found[0] + INPUT, *found)
+    return (names[0] + INPUT, *names)
 
 
 def _read(network: Encoder | Decoder, batch: Batch, hooked: Sequence[str]) -> tuple[Tensor, list[Tensor]]:

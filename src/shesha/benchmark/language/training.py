@@ -141,13 +141,13 @@ def batches(
     lengths: NDArray[np.int64], size: int, n_batches: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
     """Yield batches of row numbers in random order: each row once per pass, with rows of similar length together."""
-    made = 0
-    while made < n_batches:
+    count = 0
+    while count < n_batches:
         order = rng.permutation(len(lengths))
         for start in range(0, len(order), size * _POOL):
             pool = order[start : start + size * _POOL]
             pool = pool[np.argsort(lengths[pool], kind="stable")]
             groups = [pool[first : first + size] for first in range(0, len(pool), size)]
-            for group in rng.permutation(len(groups))[: n_batches - made]:
+            for group in rng.permutation(len(groups))[: n_batches - count]:
                 yield groups[group]
-                made += 1
+                count += 1

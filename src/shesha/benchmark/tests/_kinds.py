@@ -97,7 +97,7 @@ class ByGroups(BenchmarkTest):
     def models(self, task: Task) -> dict[str, tuple[Model, ...]]:
         """Return the models of each setting."""
         seeds = range(task.n_per_group)
-        return {str(one): tuple(task.model(one, seed) for seed in seeds) for one in task.groups[self.name]}
+        return {str(setting): tuple(task.model(setting, seed) for seed in seeds) for setting in task.groups[self.name]}
 
     def pairs(self, cast: Cast, symmetric: bool) -> list[Pair]:
         """Return the pairs within groups and between them."""

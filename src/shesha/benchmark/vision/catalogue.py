@@ -77,8 +77,8 @@ def _resnet(depth: int) -> ImageNetwork:
 
 def _vgg(depth: int) -> ImageNetwork:
     # At 32 pixels the last maps of a VGG have 2 x 2 pixels: those of a ResNet, 4 x 4, would only repeat values.
-    own = {"CIFAR100": Beside(hyper={"extent": 2})}
-    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=own, suites=("paper",))
+    overrides = {"CIFAR100": Beside(hyper={"extent": 2})}
+    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=overrides, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:

@@ -38,10 +38,10 @@ def _load_arrays(folder: str, file: str | None, source: str) -> tuple[ArrayImage
 
 def _archive(place: Path, file: str | None) -> Path | None:
     """Find the npz file of a name, or the only npz file if any name is allowed."""
-    found = sorted(place.glob(file or "*.npz"))
-    if len(found) > 1:
-        raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in found)}")
-    return found[0] if found else None
+    paths = sorted(place.glob(file or "*.npz"))
+    if len(paths) > 1:
+        raise ValueError(f"{place} must contain one npz file, got {', '.join(path.name for path in paths)}")
+    return paths[0] if paths else None
 
 
 def _from_archive(path: Path) -> tuple[ArrayImages, ArrayImages]:
