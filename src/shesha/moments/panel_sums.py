@@ -72,11 +72,11 @@ class Panel:
 
     def products(self, other: Panel) -> Matrix:
         """Products of z with that of another side, both about the mean of the panel."""
-        found = to_host(self.z.T @ other.z)
-        add_outer_product(found, -(self.z.shape[0] * self.mean), other.mean)
+        products = to_host(self.z.T @ other.z)
+        add_outer_product(products, -(self.z.shape[0] * self.mean), other.mean)
         # From the pilot row to the mean row.
-        shift_means(found, -self.mean[:-1], -other.mean[:-1])
-        return found
+        shift_means(products, -self.mean[:-1], -other.mean[:-1])
+        return products
 
     def sums(self) -> SideSums:
         """Sums of this side alone."""
