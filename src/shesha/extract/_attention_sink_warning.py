@@ -33,13 +33,15 @@ class FirstTokens:
 
     def warn(self) -> None:
         """Warn about layers in which the first token is many times as long as the others in most inputs."""
-        found = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
-        ruled = {layer: ratio for layer, ratio in found.items() if ratio > _LONG}
+        medians = {layer: float(torch.cat(ratios).nanmedian()) for layer, ratios in self._ratios.items()}
+        ruled = {layer: ratio for layer, ratio in medians.items() if ratio > _LONG}
         if not ruled:
             return
         longest = max(ruled, key=lambda layer: ruled[layer])
         layers = list(ruled)
-        named = layers[0] if len(layers) == 1 else f"{len(layers)} of {len(found)} layers ({layers[0]} to {layers[-1]})"
+        named = (
+            layers[0] if len(layers) == 1 else f"{len(layers)} of {len(medians)} layers ({layers[0]} to {layers[-1]})"
+        )
         warn(
             f"pool='mean' averages tokens of very different length in {named}: the first is {ruled[longest]:.0f} "
             "times as long "

@@ -46,8 +46,8 @@ class Region:
 
     def memory_map(self) -> Array:
         """Memory-map the array in the file."""
-        found: Array = np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
-        return found
+        array: Array = np.memmap(self.file, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
+        return array
 
 
 def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
@@ -55,11 +55,11 @@ def regions(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], abou
     if place.suffix == ".zarr":
         return {name: Region(_shard(place, name, shape), 0, shape, dtype) for name, (shape, dtype) in arrays.items()}
     start = len(_safetensors_head(arrays, about))
-    found = {}
+    named_regions = {}
     for name, (shape, dtype) in arrays.items():
-        found[name] = Region(place, start, shape, dtype)
-        start += found[name].n_bytes
-    return found
+        named_regions[name] = Region(place, start, shape, dtype)
+        start += named_regions[name].n_bytes
+    return named_regions
 
 
 def lay_out(place: Path, arrays: Mapping[str, tuple[tuple[int, ...], str]], about: str) -> dict[str, Region]:
@@ -90,8 +90,8 @@ def _make_store(place: Path, named_regions: Mapping[str, Region], about: str) ->
     zarr = require("zarr", "files")
     codecs = require("zarr.codecs", "files")
     # A folder has no order of its own.
-    told = {**json.loads(about), "arrays": list(named_regions)}
-    group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: told})
+    metadata = {**json.loads(about), "arrays": list(named_regions)}
+    group = zarr.open_group(place, mode="w-", zarr_format=3, attributes={ABOUT: metadata})
     for name, region in named_regions.items():
         rows = _chunk_rows(region)
         n_chunks = -(-region.shape[0] // rows)

@@ -125,14 +125,14 @@ def contents(
     }
     offered = {name: splits[name].names(name) if name in splits else [name] for name in usable}
     origin = _origins(path, offered)
-    chosen = [(one, *origin[one]) for one in choose(path, offered, skipped, keys)]
+    chosen = [(key, *origin[key]) for key in choose(path, offered, skipped, keys)]
     used = dict.fromkeys(name for _, name, _ in chosen if name in splits)
     for name in used:
         if sum(other == name for _, other, _ in chosen) > MOST_LAYERS:
             splits[name].require_few(f"{name} in {path}")
     loaded = {name: usable[name].load() for name in dict.fromkeys(name for _, name, _ in chosen)}
     representations = {
-        one: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for one, name, layer in chosen
+        key: splits[name].layer(loaded[name], layer) if name in splits else loaded[name] for key, name, layer in chosen
     }
     rows = {len(matrix) for matrix in representations.values()}
     labels = (name for name, array in arrays.items() if array.is_label_like and array.shape[0] in rows)
@@ -154,10 +154,10 @@ def choose(path: Path, offered: Mapping[str, Sequence[str]], skipped: Mapping[st
     """Return the names that match the keys, or all; a key of several layers matches each."""
     everything = [name for names in offered.values() for name in names]
     if not everything:
-        found = join_names(f"{name} ({reason})" for name, reason in skipped.items())
+        listing = join_names(f"{name} ({reason})" for name, reason in skipped.items())
         raise UnreadableFileError(
             f"{path} must contain numbers as a 2-D array (rows, features), a 3-D one (rows, layers, features) "
-            f"or numeric columns, got {found}"
+            f"or numeric columns, got {listing}"
         )
     if keys is None:
         return everything

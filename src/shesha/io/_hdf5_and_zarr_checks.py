@@ -50,10 +50,10 @@ def _datasets(path: Path, group: Any, name: str, place: str, seen: set[Any]) -> 
     if not hasattr(member, "keys"):
         yield place, member
         return
-    own = member.id if hasattr(member, "file") else place
-    if own in seen:
+    identity = member.id if hasattr(member, "file") else place
+    if identity in seen:
         raise UnreadableFileError(f"{path} must contain every group once, got {place} again")
-    seen.add(own)
+    seen.add(identity)
     for inner in _keys(member):
         yield from _datasets(path, member, inner, f"{place}/{inner}", seen)
 

@@ -78,15 +78,15 @@ Measure = Callable[[Bytes, int], int]
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
-    found = next((folder / name for name in ("zarr.json", ".zarray") if (folder / name).is_file()), None)
-    return {} if found is None else dict(json.loads(found.read_bytes()))
+    file = next((folder / name for name in ("zarr.json", ".zarray") if (folder / name).is_file()), None)
+    return {} if file is None else dict(json.loads(file.read_bytes()))
 
 
 def _codecs(about: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the codecs in the order in which they pack, of both formats of Zarr."""
     if "codecs" in about:
         return list(about["codecs"])
-    return [one for one in (*(about.get("filters") or ()), about.get("compressor")) if one]
+    return [codec for codec in (*(about.get("filters") or ()), about.get("compressor")) if codec]
 
 
 def _name(codec: dict[str, Any]) -> str:
@@ -110,7 +110,7 @@ def _shard(about: dict[str, Any], shape: Sequence[int]) -> Measure | None:
     measure = _measure(about["codecs"], inner)
     if measure is None:
         return None
-    n_chunks = math.prod(-(-whole // part) for whole, part in zip(shape, inner, strict=True))
+    n_chunks = math.prod(-(-extent // part) for extent, part in zip(shape, inner, strict=True))
     endings = {"bytes": 0, "crc32c": 4}
     length = 16 * n_chunks + sum(endings[_name(codec)] for codec in about["index_codecs"])
     at_end = about.get("index_location", "end") == "end"
@@ -158,30 +158,30 @@ def _size_reader(start: int) -> Measure:
 
 def _zstd_size(data: Bytes, limit: int) -> int:
     """Sum what the blocks of all frames can hold: content sizes in headers may be missing, or lie."""
-    at = total = 0
-    while data[at : at + 4] == _ZSTD_MAGIC and at + 6 <= len(data):
-        declared, held, at = _zstd_frame(data, at)
+    offset = total = 0
+    while data[offset : offset + 4] == _ZSTD_MAGIC and offset + 6 <= len(data):
+        declared, held, offset = _zstd_frame(data, offset)
         total += max(declared, held)
     return total
 
 
-def _zstd_frame(data: Bytes, at: int) -> tuple[int, int, int]:
+def _zstd_frame(data: Bytes, offset: int) -> tuple[int, int, int]:
     """Return the size that a frame declares, what its blocks can hold, and where it ends."""
-    about = data[at + 4]
+    about = data[offset + 4]
     single = about >> 5 & 1
     content = (1 if single else 0, 2, 4, 8)[about >> 6]
-    at += 5 + (0 if single else 1) + (0, 1, 2, 4)[about & 3]
-    declared = int.from_bytes(data[at : at + content], "little") + (256 if content == 2 else 0)
-    at, held = at + content, 0
-    while at + 3 <= len(data):
-        header = int.from_bytes(data[at : at + 3], "little")
+    offset += 5 + (0 if single else 1) + (0, 1, 2, 4)[about & 3]
+    declared = int.from_bytes(data[offset : offset + content], "little") + (256 if content == 2 else 0)
+    offset, held = offset + content, 0
+    while offset + 3 <= len(data):
+        header = int.from_bytes(data[offset : offset + 3], "little")
         kind, size = header >> 1 & 3, header >> 3
         # Raw, one byte repeated, compressed (of which each is at most 128 KiB unpacked).
         held += size if kind < 2 else _ZSTD_BLOCK
-        at += 3 + (1 if kind == 1 else size)
+        offset += 3 + (1 if kind == 1 else size)
         if header & 1:
             break
-    return declared, held, at + 4 * (about >> 2 & 1)
+    return declared, held, offset + 4 * (about >> 2 & 1)
 
 
 _SIZES: dict[str, Measure] = {

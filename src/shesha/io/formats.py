@@ -86,14 +86,14 @@ def reader(ending: str) -> Callable[[F], F]:
 def registered_formats() -> dict[str, Format]:
     """Marked formats by ending, including those of other packages."""
     load_marks()
-    return {ending: found for ending, (_, found) in _own.items()}
+    return {ending: file_format for ending, (_, file_format) in _own.items()}
 
 
 def _describe(function: Read, path: Path) -> dict[str, StoredArray]:
     """Read a file whole, and describe its arrays as those of files are that need not be read whole."""
     with reading(path):
-        found = function(path)
-        arrays = {name: to_host(array) for name, array in found.items()}
+        result = function(path)
+        arrays = {name: to_host(array) for name, array in result.items()}
     for name in arrays:
         if not isinstance(name, str):
             raise UnreadableFileError(f"{path} must contain arrays by names that are text, got {name!r}")

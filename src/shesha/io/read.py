@@ -30,17 +30,17 @@ def _locate(
     path: str | os.PathLike[str], readers: Mapping[str, Reader], folders: Collection[str]
 ) -> tuple[Path, Reader]:
     """Return an existing path and its format."""
-    found = require_existing(path)
-    if is_dataset(found):
-        return found, readers[".arrow"]
-    ending = found.suffix.lower()
+    target = require_existing(path)
+    if is_dataset(target):
+        return target, readers[".arrow"]
+    ending = target.suffix.lower()
     if ending not in readers:
-        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(found)!r}{how_to_convert(found)}")
-    return found if ending in folders else require_file(found), readers[ending]
+        raise ValueError(f"path must end in one of {', '.join(readers)}, got {str(target)!r}{how_to_convert(target)}")
+    return target if ending in folders else require_file(target), readers[ending]
 
 
 def _folders(known: Mapping[str, Format]) -> set[str]:
-    return {ending for ending, one in known.items() if one.folder}
+    return {ending for ending, file_format in known.items() if file_format.folder}
 
 
 def open_file(
@@ -90,11 +90,11 @@ def open_file(
     ('label',)
     """
     known = formats()
-    found, one = _locate(path, known, _folders(known))
+    target, file_format = _locate(path, known, _folders(known))
     axis = normalise_axis(layer_axis)
-    if check.boolean(distances, "distances") and one.distances is not None:
-        return one.distances(found, keys)
-    return one.contents(found, keys, labels_column, axis)
+    if check.boolean(distances, "distances") and file_format.distances is not None:
+        return file_format.distances(target, keys)
+    return file_format.contents(target, keys, labels_column, axis)
 
 
 def read(
@@ -122,11 +122,11 @@ def read(
     >>> {name: (matrix.shape, matrix.dtype) for name, matrix in read(path).items()}
     {'model': ((5, 3), dtype('float16'))}
     """
-    found = open_file(path, keys=keys, layer_axis=layer_axis)
-    for name, split in found.split.items():
+    contents = open_file(path, keys=keys, layer_axis=layer_axis)
+    for name, split in contents.split.items():
         if split.against_default:
             warn(f"{name} in {path} is {split.describe()}", GuessedLayersWarning)
-    return ReadArrays(found.representations, shared_token_counts([path]))
+    return ReadArrays(contents.representations, shared_token_counts([path]))
 
 
 def read_labels(path: str | os.PathLike[str], column: str | None = None) -> Array:
@@ -161,7 +161,7 @@ def read_named_labels(path: str | os.PathLike[str], column: str | None = None) -
     if not isinstance(column, str | None):
         raise TypeError(f"column must be a name or None, got {column!r}")
     known = formats()
-    readers = {ending: one.labels for ending, one in known.items()}
+    readers = {ending: file_format.labels for ending, file_format in known.items()}
     readers[".txt"] = read_lines
-    found, reader = _locate(path, readers, _folders(known))
-    return reader(found, column)
+    target, reader = _locate(path, readers, _folders(known))
+    return reader(target, column)

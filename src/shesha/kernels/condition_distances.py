@@ -60,8 +60,8 @@ def half_sums(rows: Matrix, codes: Labels, n_conditions: int, unit: Index, first
     if n_units <= _FEW_UNITS:
         sums = _sum_by_target(rows, np.where(codes < 0, -1, codes * n_units + unit), n_conditions * n_units)
         flat = sums.reshape(n_conditions, n_units, -1).transpose(1, 0, 2).reshape(n_units, -1)
-        one, other = (part.astype(np.float64) @ flat for part in (first, ~first))
-        return one.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
+        first_sums, other = (part.astype(np.float64) @ flat for part in (first, ~first))
+        return first_sums.reshape(n_splits, n_conditions, -1), other.reshape(n_splits, n_conditions, -1)
     # One sum per split, half and condition: all trials are gone through once for each split.
     half = 2 * np.arange(n_splits)[:, None] + ~first[:, unit]
     target = np.where(codes < 0, -1, half * n_conditions + codes)
@@ -135,23 +135,23 @@ def condition_distances(sums: Cube, counts: Matrix, metric: Metric) -> Matrix:
             means = sums / counts[:, :, None]
         grams = means @ means.transpose(0, 2, 1)
         squared = np.einsum("skk->sk", grams)
-        between: Matrix = np.sqrt(np.maximum(squared[:, i] + squared[:, j] - 2 * grams[:, i, j], 0.0))
-        return between
+        distances: Matrix = np.sqrt(np.maximum(squared[:, i] + squared[:, j] - 2 * grams[:, i, j], 0.0))
+        return distances
     grams = sums @ sums.transpose(0, 2, 1)
     lengths = np.sqrt(np.einsum("skk->sk", grams))
     # What centring leaves of a constant mean is rounding.
     lengths = np.where((counts > 0) & (lengths > 1e-12 * counts), lengths, np.nan)
-    found: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
-    return found
+    cosine_distances: Matrix = np.clip(1.0 - grams[:, i, j] / (lengths[:, i] * lengths[:, j]), 0.0, 2.0)
+    return cosine_distances
 
 
 def agreement(first: Matrix, second: Matrix) -> Vector:
     """Rank correlation of corresponding lines over their common pairs; NaN if there are few."""
     both = np.isfinite(first) & np.isfinite(second)
     enough = np.where(both.sum(axis=1) >= _FEWEST_PAIRS, 1.0, np.nan)
-    a, b = (centred_ranks(np.where(both, one, np.nan)) for one in (first, second))
-    found: Vector = np.clip(np.einsum("sp,sp->s", a, b), -1.0, 1.0) * enough
-    return found
+    a, b = (centred_ranks(np.where(both, half, np.nan)) for half in (first, second))
+    correlations: Vector = np.clip(np.einsum("sp,sp->s", a, b), -1.0, 1.0) * enough
+    return correlations
 
 
 def centred_ranks(values: Matrix) -> Matrix:
@@ -164,5 +164,5 @@ def centred_ranks(values: Matrix) -> Matrix:
     counts = known.sum(axis=1, keepdims=True)
     ranks = np.where(known, ranks - (counts + 1) / 2, 0.0)
     lengths = np.sqrt((ranks**2).sum(axis=1, keepdims=True))
-    found: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
-    return found
+    unit_ranks: Matrix = ranks / np.where(lengths > 0, lengths, np.nan)
+    return unit_ranks

@@ -82,8 +82,8 @@ def _incomplete(means: list[Matrix], present: Mask, weigh: Weigh | None) -> Matr
         shared = np.outer(both, both)
         sums += np.where(shared, from_products(weighted[a] @ means[b].T), 0.0)
         counts += shared
-    found: Matrix = sums / np.where(counts > 0, counts, np.nan)
-    return found
+    distances: Matrix = sums / np.where(counts > 0, counts, np.nan)
+    return distances
 
 
 def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, counts: Vector) -> Matrix:
@@ -105,20 +105,20 @@ def crossvalidated_products(sums: Matrix, weighted: Matrix, squares: Vector, cou
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         products = weighted @ sums.T / np.outer(counts, counts)
-        own = (np.einsum("kn,kn->k", weighted, sums) - squares) / (counts * (counts - 1))
-    products[np.diag_indices(len(products))] = np.where(counts > 1, own, np.nan)
+        diagonal = (np.einsum("kn,kn->k", weighted, sums) - squares) / (counts * (counts - 1))
+    products[np.diag_indices(len(products))] = np.where(counts > 1, diagonal, np.nan)
     return products
 
 
 def from_products(products: Matrix) -> Matrix:
     """Squared distances from inner products, which may be asymmetric if they come from two runs."""
-    own = np.diagonal(products)
-    found: Matrix = own[:, None] + own - products - products.T
-    np.fill_diagonal(found, np.where(np.isnan(own), np.nan, 0.0))
-    return found
+    diagonal = np.diagonal(products)
+    distances: Matrix = diagonal[:, None] + diagonal - products - products.T
+    np.fill_diagonal(distances, np.where(np.isnan(diagonal), np.nan, 0.0))
+    return distances
 
 
 def centred_products(products: Matrix) -> Matrix:
     """Inner products about the mean of the conditions."""
-    found: Matrix = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
-    return found
+    deviations: Matrix = products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
+    return deviations

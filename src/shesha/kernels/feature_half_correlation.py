@@ -79,12 +79,12 @@ class Partition:
         return _unit(self.first, places), _unit(self.second, places[self.second.order])
 
 
-def _unit(found: Ordering, places: Index) -> Vector:
+def _unit(ordering: Ordering, places: Index) -> Vector:
     """Write the centred rank of each position to its pair."""
     n = len(places)
-    ranked = np.arange(n, dtype=np.float64) if found.ranks is None else found.ranks + 0.0
+    ranked = np.arange(n, dtype=np.float64) if ordering.ranks is None else ordering.ranks + 0.0
     ranked -= (n - 1) / 2
-    ranked *= 1 / np.sqrt(found.variance)
+    ranked *= 1 / np.sqrt(ordering.variance)
     out = np.empty(n)
     out[places] = ranked
     return out

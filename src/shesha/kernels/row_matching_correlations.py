@@ -91,16 +91,16 @@ def _closeness(half: Matrix, metric: Metric) -> Callable[[Index], Cube]:
         lengths = np.einsum("ij,ij->i", half, half)
 
         def distances(blocks: Index) -> Cube:
-            own = lengths[blocks]
-            return np.asarray(2 * _products(half[blocks]) - own[:, :, None] - own[:, None, :])
+            block_lengths = lengths[blocks]
+            return np.asarray(2 * _products(half[blocks]) - block_lengths[:, :, None] - block_lengths[:, None, :])
 
         return distances
-    whole = np.einsum("ij,ij->i", half, half)
+    total = np.einsum("ij,ij->i", half, half)
     if metric == "correlation":
         half = half - half.mean(axis=1, keepdims=True)
     squared = np.einsum("ij,ij->i", half, half)
     # What is left of a constant row after centring is rounding.
-    defined = squared > (np.finfo(float).eps ** 2 * whole if metric == "correlation" else 0.0)
+    defined = squared > (np.finfo(float).eps ** 2 * total if metric == "correlation" else 0.0)
     half = half * np.where(defined, 1.0 / np.sqrt(np.where(defined, squared, 1.0)), np.nan)[:, None]
 
     def cosines(blocks: Index) -> Cube:

@@ -30,8 +30,8 @@ def insertion_places(levels: Vector, values: Matrix) -> Index:
     most = int(held.max())
     if most > _MOST:
         return np.searchsorted(levels, values)
-    found = (np.cumsum(held) - held)[cells(values)]
+    places = (np.cumsum(held) - held)[cells(values)]
     padded = np.append(levels, np.inf)
     for _ in range(most):
-        found += padded[found] < values
-    return found
+        places += padded[places] < values
+    return places

@@ -95,7 +95,7 @@ def _sum(size: int, work: Callable[[slice], float]) -> float:
 
     def stretch(start: int) -> float:
         stop = min(start + step, size)
-        return sum(work(slice(at, min(at + _BLOCK, stop))) for at in range(start, stop, _BLOCK))
+        return sum(work(slice(low, min(low + _BLOCK, stop))) for low in range(start, stop, _BLOCK))
 
     if size <= step:
         return stretch(0)
@@ -145,6 +145,6 @@ def times(triangle: Vector, vector: Vector) -> Vector:
 @elsewhere(device_kernels.square)
 def square(triangle: Vector, n: int) -> NDArray[np.float64]:
     """Return the whole symmetric matrix with zero diagonal."""
-    whole = np.zeros((n, n))
-    whole[np.triu_indices(n, k=1)] = triangle
-    return whole + whole.T
+    matrix = np.zeros((n, n))
+    matrix[np.triu_indices(n, k=1)] = triangle
+    return matrix + matrix.T

@@ -69,14 +69,14 @@ def overview(of: Iterable[Measure] | None = None) -> str:
     """Return the list of all measures by family, or of some."""
     load_entry_points()
     measures = list(registered_measures().values() if of is None else kinds.several(of, Measure, "of", "measures"))
-    side = max((len(one.name) for one in measures), default=0)
+    side = max((len(measure.name) for measure in measures), default=0)
     lines = []
     for family in dict.fromkeys(measure.family for measure in measures):
         lines.append(family)
-        for one in measures:
-            if one.family == family:
-                head = f"  {one.name:<{side}}  {one.closer:<6} is closer  "
-                first, *rest = wrap(first_sentence(one), page_width(), " " * len(head), "")
+        for measure in measures:
+            if measure.family == family:
+                head = f"  {measure.name:<{side}}  {measure.closer:<6} is closer  "
+                first, *rest = wrap(first_sentence(measure), page_width(), " " * len(head), "")
                 lines += [head + first.lstrip(), *rest]
     return "\n".join([*lines, "", "shesha measures NAME describes one."])
 

@@ -16,21 +16,21 @@ FAMILY = "matching"
 
 def _correlations(a: Features, b: Features) -> Matrix:
     """Correlation of every column of one with every column of the other; 0 for columns that are constant."""
-    found = a.correlations(b)
-    for side, width in ((a, found.shape[0]), (b, found.shape[1])):
+    correlations = a.correlations(b)
+    for side, width in ((a, correlations.shape[0]), (b, correlations.shape[1])):
         if len(side.constant_columns) == width:
             raise NotEstimable("all rows are equal")
-    return found
+    return correlations
 
 
 def _constant(a: Features, b: Features) -> str:
     """Return which columns are constant."""
-    found = [
+    parts = [
         f"columns {check.join_items(side.constant_columns)} of the {name}"
         for name, side in (("first", a), ("second", b))
         if len(side.constant_columns)
     ]
-    return f"constant features have no correlation and count as 0: {' and '.join(found)}" if found else ""
+    return f"constant features have no correlation and count as 0: {' and '.join(parts)}" if parts else ""
 
 
 def _best_matching(gain: Matrix) -> Matrix:
@@ -84,11 +84,11 @@ def _column_gain(narrow: Features, wide: Features, unit: float) -> Matrix:
     narrower side is matched; what is added to a whole column, only where the widths are equal.
     """
     x, y = (side.centred * (side.unit / unit) for side in (narrow, wide))
-    own, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
+    means, others = ((side.rows[0] - side.centred[0]) * (side.unit / unit) for side in (narrow, wide))
     others = others - others.mean()
-    if len(own) == len(others):
-        return np.asarray(x.T @ y - len(x) / 2 * np.subtract.outer(own - own.mean(), others) ** 2)
-    return np.asarray(x.T @ y + len(x) * np.outer(own, others))
+    if len(means) == len(others):
+        return np.asarray(x.T @ y - len(x) / 2 * np.subtract.outer(means - means.mean(), others) ** 2)
+    return np.asarray(x.T @ y + len(x) * np.outer(means, others))
 
 
 @measure(

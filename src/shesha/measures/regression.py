@@ -97,10 +97,10 @@ def gulp(a: Basis, b: Basis, *, ridge: float = 0.0) -> float:
     check.require_at_least(ridge, "ridge", 0.0)
     shrunk_a, shrunk_b = (side.variances / (side.variances + ridge) for side in (a, b))
     shared = float(shrunk_a @ a.squared_overlap(b) @ shrunk_b)
-    whole = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
-    difference = whole - 2 * shared
+    total = float((shrunk_a**2).sum() + (shrunk_b**2).sum())
+    difference = total - 2 * shared
     # Equal spaces leave the rounding of sums of this size.
-    return difference if difference > _ROUNDING * whole else 0.0
+    return difference if difference > _ROUNDING * total else 0.0
 
 
 @measure(

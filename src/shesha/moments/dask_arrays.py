@@ -39,8 +39,8 @@ def sum_dask(sides: Sequence[Any], names: Sequence[str], pairs: Pairs) -> list[S
     join = dask.delayed(partial(_join, most=most))
     while len(level) > 1:
         level = [join(level[i : i + _TOGETHER]) for i in range(0, len(level), _TOGETHER)]
-    (found,) = dask.compute(level[0])
-    return list(found)
+    (sums,) = dask.compute(level[0])
+    return list(sums)
 
 
 def _check_shapes(sides: Sequence[Any], names: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
     lengths = sides[0].chunks[0]
     spans = np.column_stack([np.cumsum([0, *lengths[:-1]]), lengths])
     places = da.from_array(np.array([tuple(span) for span in spans], dtype="i8,i8"), chunks=1)
-    operands = [one for place, side in enumerate(sides) for one in (side, (0, place + 1))]
+    operands = [operand for place, side in enumerate(sides) for operand in (side, (0, place + 1))]
     summed = da.blockwise(
         partial(
             _sum_chunk,
@@ -95,8 +95,8 @@ def _chunk_sums(sides: Sequence[Any], names: Sequence[str], pairs: Pairs, most: 
 
 def _concatenation(side: Any) -> bool | None:
     """How the last operation on a side takes its chunks: Dask fuses operations of one kind only."""
-    found = getattr(side.dask.layers.get(side.name), "concatenate", True)
-    return found if found is None else bool(found)
+    flag = getattr(side.dask.layers.get(side.name), "concatenate", True)
+    return flag if flag is None else bool(flag)
 
 
 def _sum_chunk(

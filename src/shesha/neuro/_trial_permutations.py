@@ -105,8 +105,8 @@ def _summary(observed: float, null: Vector, closer: str, alpha: float, best: flo
     summary = summarise(abs(observed - middle), np.abs(null - middle), "higher", alpha, None)
     spread = float(np.nanstd(null)) if not np.isnan(null).all() else np.nan
     z = (observed - middle) / spread if len(null) and not is_constant(null) else float("nan")
-    told = {name: getattr(summary, name) for name in summary.to_dict()}
-    return {**told, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
+    fields = {name: getattr(summary, name) for name in summary.to_dict()}
+    return {**fields, "null_mean": middle, "null_sd": spread, "centred": observed - middle, "z": z}
 
 
 def over_orders(score: Callable[[Index], float], orders: Orders) -> Vector:

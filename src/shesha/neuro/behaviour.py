@@ -95,5 +95,5 @@ def _ranks(values: Vector) -> Vector:
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = float(np.linalg.norm(ranks))
-    found: Vector = ranks / (length if length > 0 else np.nan)
-    return found
+    unit_ranks: Vector = ranks / (length if length > 0 else np.nan)
+    return unit_ranks

@@ -50,16 +50,16 @@ def jackknife_correlation(
     """
     codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
     n = int(codes.max()) + 1 if len(codes) else 0
-    whole = _fisher(score(np.ones(len(codes), dtype=bool)))
-    if n < 3 or np.isnan(whole):
+    estimate = _fisher(score(np.ones(len(codes), dtype=bool)))
+    if n < 3 or np.isnan(estimate):
         return UNKNOWN, float("nan")
     rest = np.array([_fisher(score(codes != code)) for code in range(n)])
     error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
     if is_constant(rest, n_terms=len(codes)):
         return UNKNOWN, float("nan")
     margin = float(student.ppf((1 + confidence) / 2, n - 1)) * error
-    return (float(np.tanh(whole - margin)), float(np.tanh(whole + margin))), float(
-        2 * student.sf(abs(whole) / error, n - 1)
+    return (float(np.tanh(estimate - margin)), float(np.tanh(estimate + margin))), float(
+        2 * student.sf(abs(estimate) / error, n - 1)
     )
 
 

@@ -59,18 +59,18 @@ class Crossed:
         """Squared distances per channel."""
         weigh = self._weigh(codes)
         if self.runs is not None:
-            found = across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
+            distances = across_runs(self.rows, codes, self.runs, self.n_conditions, weigh)
         else:
-            found = self._trial_products(codes, weigh)
-        found /= self.n_channels
-        return found
+            distances = self._trial_products(codes, weigh)
+        distances /= self.n_channels
+        return distances
 
     def _trial_products(self, codes: Labels, weigh: Weigh | None) -> Matrix:
-        own = (codes == np.arange(self.n_conditions)[:, None]).astype(np.float64)
+        indicator = (codes == np.arange(self.n_conditions)[:, None]).astype(np.float64)
         squares = np.einsum("ij,ij->i", self.rows, self.rows if weigh is None else weigh(self.rows))
-        sums = own @ self.rows
+        sums = indicator @ self.rows
         weighted = sums if weigh is None else weigh(sums)
-        return from_products(crossvalidated_products(sums, weighted, own @ squares, own.sum(axis=1)))
+        return from_products(crossvalidated_products(sums, weighted, indicator @ squares, indicator.sum(axis=1)))
 
     def _weigh(self, codes: Labels) -> Weigh | None:
         """Return the transform that multiplies rows by the inverse of the noise."""
@@ -79,16 +79,16 @@ class Crossed:
         if isinstance(self.noise, np.ndarray):
             precision = self.noise
             return lambda rows: np.asarray(rows @ precision)
-        left, dof = residuals(self.rows, codes)
+        deviations, dof = residuals(self.rows, codes)
         if dof < 1:
             raise ValueError("noise must be a matrix or None because no condition has two trials, got an estimate")
         if self.noise == "diagonal":
-            variances = np.einsum("ij,ij->j", left, left) / dof
+            variances = np.einsum("ij,ij->j", deviations, deviations) / dof
             # A channel that never responds has no distance to divide.
             weights = np.divide(1.0, variances, out=np.zeros_like(variances), where=variances > 0)
             return lambda rows: np.asarray(rows * weights)
         shrinkage = None if isinstance(self.noise, str) else self.noise
-        noise = estimate_noise(left, dof, self.n_channels, shrinkage)
+        noise = estimate_noise(deviations, dof, self.n_channels, shrinkage)
         if noise is None:
             raise ValueError(
                 "noise must vary between trials of a condition to be estimated, got no variation; pass noise=None"

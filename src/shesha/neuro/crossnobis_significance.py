@@ -64,9 +64,9 @@ class CrossnobisPairs(Result):
         n_apart = sum(p <= 0.05 for p in self.p_holm)
         rows = [["", "", "distance", "p", "Holm"]]
         order = np.argsort([-value if value == value else np.inf for value in self.distances], kind="stable")
-        for at in order[:_SHOWN].tolist():
-            p_values = (f"{self.p_values[at]:.3g}", f"{self.p_holm[at]:.3g}")
-            rows.append([self.first[at], self.second[at], f"{self.distances[at]:.4g}", *p_values])
+        for pair in order[:_SHOWN].tolist():
+            p_values = (f"{self.p_values[pair]:.3g}", f"{self.p_holm[pair]:.3g}")
+            rows.append([self.first[pair], self.second[pair], f"{self.distances[pair]:.4g}", *p_values])
         more = len(self.first) - _SHOWN
         return "\n".join(
             [
@@ -82,13 +82,13 @@ class CrossnobisPairs(Result):
 def _claim(result: CrossnobisPairs) -> str:
     lines = zip(result.first, result.second, result.distances, result.p_holm, strict=True)
     ordered = sorted(lines, key=lambda line: (line[3] != line[3], line[3], -line[2]))
-    told = say.join_clauses(
+    clauses = say.join_clauses(
         [f"{a} and {b} {say.format_number(value)}, p = {say.format_p(p)}" for a, b, value, p in ordered], "more pairs"
     )
     n_apart = sum(p <= 0.05 for p in result.p_holm)
     return (
         f"{n_apart} of {say.count(len(result.first), 'pair')} of conditions differed at 0.05 by cross-validated "
-        f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {told} "
+        f"squared distances over {result.n_trials:,} trials of {result.n_neurons:,} neurons: {clauses} "
         f"({say.draws(result.n_permutations, result.exchanged)}, p corrected by Holm)"
     )
 
@@ -177,8 +177,8 @@ def _p_value(
     """Share of exchanges, including the observed labels, with at least as large a distance."""
     if observed != observed:
         return float("nan")
-    own = np.flatnonzero(np.isin(codes, pair))
-    null = np.array([crossed.distances(labels)[pair] for labels in _exchanges(codes, runs, own, n_permutations, rng)])
+    rows = np.flatnonzero(np.isin(codes, pair))
+    null = np.array([crossed.distances(labels)[pair] for labels in _exchanges(codes, runs, rows, n_permutations, rng)])
     return float((1 + np.count_nonzero(~(null < observed - _TIE * abs(observed)))) / (n_permutations + 1))
 
 

@@ -77,13 +77,13 @@ def association(
 
     named = known[clusters].astype(str).tolist()
     (low, high), p_value = jackknife_correlation(score, named, confidence)
-    whole = score(np.ones(len(values), dtype=bool))
-    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(whole, len(values), len(given))
+    value = score(np.ones(len(values), dtype=bool))
+    naive = float(spearmanr(values[:, 0], values[:, 1]).pvalue) if not given else _naive(value, len(values), len(given))
     return Association(
         first=first,
         second=second,
         given=tuple(given),
-        value=whole,
+        value=value,
         low=low,
         high=high,
         p_value=p_value,

@@ -113,8 +113,8 @@ def over_time(
     use = unused_trials(equal, trials, "half")
     fields |= {"n_conditions": trials.n_conditions - len(use.dropped), "notes": (*trials.notes, *use.notes)}
     scores = [
-        SplitScore.build(trials.values[:, :, at], trials.n_conditions, halves, metric, normalize, equal)
-        for at in range(len(named))
+        SplitScore.build(trials.values[:, :, time], trials.n_conditions, halves, metric, normalize, equal)
+        for time in range(len(named))
     ]
     with single_threaded_blas():
         correlations = np.array([_table(scores, trials.codes[order]) for order in orders.orders])
@@ -139,19 +139,19 @@ def _table(scores: list[SplitScore], codes: Labels) -> Matrix:
     """Agreement of every two times, averaged over splits and over the order of halves."""
     both = [score.distances(codes) for score in scores]
     # Each half: (n_splits, n_times, n_pairs).
-    halves = [np.array([one[side] for one in both]).transpose(1, 0, 2) for side in (0, 1)]
+    halves = [np.array([pair[side] for pair in both]).transpose(1, 0, 2) for side in (0, 1)]
     # A pair that one half never knows (its conditions have no trials there) says nothing about agreement.
     shared = np.logical_and(*(np.isfinite(half).any(axis=1, keepdims=True) for half in halves))
     halves = [np.where(shared, half, np.nan) for half in halves]
-    first, second = (np.array([centred_ranks(one) for one in half]) for half in halves)
+    first, second = (np.array([centred_ranks(split) for split in half]) for half in halves)
     products = first @ second.transpose(0, 2, 1)
     jointly = np.isfinite(halves[0]).astype(np.float64) @ np.isfinite(halves[1]).astype(np.float64).transpose(0, 2, 1)
     known = ~np.isnan(products) & (jointly >= _FEWEST_PAIRS)
     total = np.where(known, products, 0.0).sum(axis=0)
     counts = known.sum(axis=0)
     mean = total / np.where(counts > 0, counts, np.nan)
-    found: Matrix = (mean + mean.T) / 2
-    return found
+    table: Matrix = (mean + mean.T) / 2
+    return table
 
 
 def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
@@ -163,13 +163,15 @@ def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
     null = largest[1:]
     chance = _mean(tables[1:]) if len(null) else np.full(observed.shape, np.nan)
     p_values = np.full(observed.shape, np.nan)
-    beside: dict[str, Any] = {}
+    null_fields: dict[str, Any] = {}
     if len(null) and not np.isnan(largest[0]):
         for i, j in np.argwhere(~np.isnan(observed)):
             p_values[i, j] = summarise(float(observed[i, j]), null, "higher", fields["alpha"], 1.0).p_value
         summary = summarise(float(largest[0]), null, "higher", fields["alpha"], 1.0)
-        beside = {name: getattr(summary, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")}
-    values, means, corrected = (tuple(map(tuple, one.tolist())) for one in (observed, chance, p_values))
+        null_fields = {
+            name: getattr(summary, name) for name in ("null_mean", "null_sd", "threshold", "score", "p_value")
+        }
+    values, means, corrected = (tuple(map(tuple, matrix.tolist())) for matrix in (observed, chance, p_values))
     return OverTime(
         values=values,
         chance=means,
@@ -178,7 +180,7 @@ def _result(tables: Matrix, reason: str, fields: dict[str, Any]) -> OverTime:
         n_permutations=len(null),
         null=tuple(null.tolist()),
         **fields,
-        **beside,
+        **null_fields,
     )
 
 
@@ -190,5 +192,5 @@ def _largest(tables: Matrix) -> Vector:
 def _mean(tables: Matrix) -> Matrix:
     known = ~np.isnan(tables)
     counts = known.sum(axis=0)
-    found: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
-    return found
+    mean: Matrix = np.where(known, tables, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan)
+    return mean

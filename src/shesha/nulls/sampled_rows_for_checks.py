@@ -64,16 +64,16 @@ class DiagnosticRows:
 
         They are not finite if another row is too long for the unit.
         """
-        gram, at = self.gram, np.searchsorted(self.rows, rows)
-        new = np.append(self.rows, -1)[at] != rows
-        at[new] = 0
-        found = gram[np.ix_(at, at)]
+        gram, places = self.gram, np.searchsorted(self.rows, rows)
+        new = np.append(self.rows, -1)[places] != rows
+        places[new] = 0
+        products = gram[np.ix_(places, places)]
         if new.any():
             with np.errstate(over="ignore", invalid="ignore"):
                 across = self._centred(rows[new]) @ self._centred(rows).T
-            found[new] = across
-            found[:, new] = across.T
-        return found
+            products[new] = across
+            products[:, new] = across.T
+        return products
 
     def _centred(self, rows: Index) -> Matrix:
         centred = np.asarray(self.side[rows], dtype=np.float64)
@@ -98,6 +98,6 @@ def largest(X: Matrix) -> float:
 def squared_distances(gram: Matrix) -> Matrix:
     """Squared distances between rows, from their inner products."""
     lengths = np.diagonal(gram)
-    found: Matrix = lengths[:, None] + lengths
-    found -= 2 * gram
-    return np.maximum(found, 0.0, out=found)
+    distances: Matrix = lengths[:, None] + lengths
+    distances -= 2 * gram
+    return np.maximum(distances, 0.0, out=distances)

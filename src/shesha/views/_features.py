@@ -47,8 +47,8 @@ class Features(View):
     @cached_property
     def centred_norm(self) -> float:
         """Frobenius norm of the centred rows; 0 if all rows are equal up to rounding."""
-        found = norm(self.centred)
-        return found if found > self.precision * norm(self.rows) else 0.0
+        length = norm(self.centred)
+        return length if length > self.precision * norm(self.rows) else 0.0
 
     @cached_property
     def compact(self) -> Matrix:

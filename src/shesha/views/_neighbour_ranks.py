@@ -46,8 +46,8 @@ class RowRanks(View):
         distances = square(condensed, n)
         ranks = np.zeros((n, n), dtype=np.float32)
         places = [_rank_panel(distances, start, k, tolerance, ranks) for start in range(0, n, _PANEL)]
-        own, nearest, shares = (np.concatenate(part) for part in zip(*places, strict=True))
-        return cls(ranks, own, nearest, shares)
+        rows, nearest, shares = (np.concatenate(part) for part in zip(*places, strict=True))
+        return cls(ranks, rows, nearest, shares)
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:
@@ -86,8 +86,8 @@ def _rank_panel(
     """Rank the others for a panel of rows; return the k nearest with fractional ties."""
     block = distances[start : start + _PANEL].copy()
     m, n = block.shape
-    at = np.arange(m)
-    block[at, start + at] = -np.inf
+    rows = np.arange(m)
+    block[rows, start + rows] = -np.inf
     order = np.argsort(block, axis=1, kind="stable")
     ordered = np.take_along_axis(block, order, axis=1)
     new = np.ones((m, n), dtype=bool)

@@ -92,8 +92,8 @@ class Uniformity(Scalar):
 
         total = sum(parallel(sum_upper_triangle, range(0, n, PANEL)))
         # log((n + 2 total) / n^2), exact however small the total is.
-        beyond = math.log1p(2 * total / n)
-        return cls(beyond - math.log(n), beyond, n)
+        excess = math.log1p(2 * total / n)
+        return cls(excess - math.log(n), excess, n)
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:
@@ -131,7 +131,7 @@ class SplitStability(Scalar):
             scores = subset_scores.scores(rows, metric, Axes(rows), draws, subsets)
         except feature_halves.UndirectedHalfError:
             return None
-        return None if np.isnan(scores).all(axis=0).any() else [cls(float(one)) for one in np.nanmean(scores, axis=0)]
+        return None if np.isnan(scores).all(axis=0).any() else [cls(float(mean)) for mean in np.nanmean(scores, axis=0)]
 
     @classmethod
     def memory(cls, n: int, d: int, **options: Any) -> tuple[int, int]:

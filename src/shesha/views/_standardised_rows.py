@@ -100,11 +100,11 @@ class Standard(View):
         """Distances of a panel's rows to themselves and all later rows."""
         if self.rows is None:
             return self._square[start : start + PANEL, start:].copy()
-        found = panel(self.rows, self.metric, start)
+        distances = panel(self.rows, self.metric, start)
         if self.metric == "euclidean":
             # Rounding may have left the distance of a row to itself below zero.
-            np.sqrt(np.maximum(found, 0.0, out=found), out=found)
-        return found
+            np.sqrt(np.maximum(distances, 0.0, out=distances), out=distances)
+        return distances
 
 
 def _square(distances: Vector, n: int) -> Matrix:

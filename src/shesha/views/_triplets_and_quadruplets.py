@@ -59,10 +59,10 @@ class Comparisons(View):
         else:
             kept = source.standard(metric)
             tolerance = distance_rounding(kept, metric)
-        found = cls(tuples, n, tolerance, distances, kept, metric, sampled)
-        if not found.signs.any():
+        comparisons = cls(tuples, n, tolerance, distances, kept, metric, sampled)
+        if not comparisons.signs.any():
             raise NotEstimable("all distances between rows are equal, so none is larger than another")
-        return found
+        return comparisons
 
     @classmethod
     def takes_distances(cls, **options: Any) -> bool:

@@ -69,8 +69,8 @@ class SplitHalves(View):
     def visit(self, draws: Sequence[Draw], use: Callable[[int, Partition], Found]) -> list[Found]:
         """Make the partition of each draw once, and pass it to `use` with its number."""
 
-        def one(at: int) -> Found:
-            return self.kernel.visit(draws[at], lambda closeness: use(at, Partition.build(closeness, self.level)))
+        def one(index: int) -> Found:
+            return self.kernel.visit(draws[index], lambda closeness: use(index, Partition.build(closeness, self.level)))
 
         return self._each(one, range(len(draws)))
 
@@ -82,18 +82,18 @@ class SplitHalves(View):
     def correlations(self, draws: Sequence[Draw]) -> Vector:
         """Rank correlation of the halves in each partition; NaN if the distances of a half are all equal."""
 
-        def correlate(found: feature_halves.Closeness) -> float:
-            return feature_halves.correlation(found, self.level, self.kernel.metric)
+        def correlate(closeness: feature_halves.Closeness) -> float:
+            return feature_halves.correlation(closeness, self.level, self.kernel.metric)
 
         return np.array(self._each(lambda draw: self.kernel.visit(draw, correlate), draws))
 
     def mean_correlation(self, n_draws: int, seed: Seed) -> float:
         """Mean of the correlations of random partitions."""
         draw = self.sampler(seed)
-        found = self.correlations([draw() for _ in range(n_draws)])
-        if np.isnan(found).all():
+        correlations = self.correlations([draw() for _ in range(n_draws)])
+        if np.isnan(correlations).all():
             raise NotEstimable(CONSTANT)
-        return float(np.nanmean(found))
+        return float(np.nanmean(correlations))
 
 
 def _rotation_rows(source: Representation, metric: Metric) -> Matrix:

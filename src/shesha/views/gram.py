@@ -171,15 +171,15 @@ class Gram(View):
     def unbiased_alignment(self, other: Gram, inner: float) -> float:
         """Unbiased inner product of two matrices with diagonals, from `inner`, their inner product with these."""
         a, b = (to_host(side._diagonal) for side in (self, other))
-        squares = [1 + diagonal_correction(one, one) for one in (a, b)]
+        squares = [1 + diagonal_correction(diagonal, diagonal) for diagonal in (a, b)]
         if self.n_rows < 4 or min(squares) <= _DEGENERATE:
             raise NotEstimable("without its diagonal the kernel matrix does not vary beyond rounding")
         return float((inner + diagonal_correction(a, b)) / sqrt(squares[0] * squares[1]))
 
     def _inner_of_factors(self, other: Gram) -> float:
         assert self.factor is not None and other.factor is not None
-        found = total((self.factor.T @ other.factor) ** 2)
-        return found + diagonal_correction(self._lengths, other._lengths) if self.unbiased else found
+        inner = total((self.factor.T @ other.factor) ** 2)
+        return inner + diagonal_correction(self._lengths, other._lengths) if self.unbiased else inner
 
     def permute(self, order: Index) -> Gram:
         """Relabel: row i of the result is row order[i] of this."""
@@ -198,14 +198,14 @@ def _norm_of_mean(mean: Gram) -> float:
     return sqrt(squared)
 
 
-def _norm_of_all(squared_norm: float, own: float, d: int) -> float:
+def _norm_of_all(squared_norm: float, self_products: float, d: int) -> float:
     """Squared norm from pairs of different features (d of them): that of all features, of which these are a sample."""
     if d < 2:
         raise NotEstimable("a sample of features needs at least 2, got 1")
-    found = float((squared_norm - own) * d / (d - 1))
-    if found <= _DEGENERATE * squared_norm:
+    estimate = float((squared_norm - self_products) * d / (d - 1))
+    if estimate <= _DEGENERATE * squared_norm:
         raise NotEstimable("different features do not agree, so the norm of all features cannot be estimated")
-    return found
+    return estimate
 
 
 def _self_products(features: Features) -> float:
@@ -223,13 +223,13 @@ def _unit_rows(source: Representation, sampled: bool) -> tuple[Matrix, float, in
     norm = features.centred_norm
     if norm == 0:
         raise NotEstimable("all rows are equal")
-    own, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
+    self_products, d = _self_products(features) if sampled else 0.0, features.rows.shape[1]
     rows = features.compact
     if shared:
-        return rows / norm, own, d
+        return rows / norm, self_products, d
     del features  # Its rows are memory that the triangle needs, and no one else has the centred ones.
     rows /= norm
-    return rows, own, d
+    return rows, self_products, d
 
 
 def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
@@ -241,8 +241,8 @@ def _linear(source: Representation, unbiased: bool, sampled: bool) -> Gram:
         total((rows.T @ rows) ** 2) if upper is None else 2 * symmetric_matrices.inner(upper, upper) + total(lengths**2)
     )
     if unbiased:
-        own = to_host(lengths)
-        squared_norm += diagonal_correction(own, own)
+        diagonal = to_host(lengths)
+        squared_norm += diagonal_correction(diagonal, diagonal)
         if squared_norm <= _DEGENERATE:
             raise NotEstimable("without its diagonal, the kernel matrix is constant up to rounding")
     size = sqrt(squared_norm / _norm_of_all(squared_norm, self_products, n_features)) if sampled else 1.0
@@ -266,10 +266,10 @@ def _gaussian(source: Representation, bandwidth: Bandwidth) -> tuple[Vector, Vec
     else:
         unit = 1.0 if source.has_distances_only else source.view(Features).unit
         scale = max((bandwidth / unit) ** 2, np.finfo(float).tiny)
-    alike = symmetric_matrices.gaussian(squared, scale)
-    if spread(alike) == 0:
+    similarities = symmetric_matrices.gaussian(squared, scale)
+    if spread(similarities) == 0:
         raise NotEstimable("the bandwidth makes all rows equally similar: pass one close to the typical distance")
-    return _append_diagonal(alike, source.n_rows, 1.0)
+    return _append_diagonal(similarities, source.n_rows, 1.0)
 
 
 def _median_square(squared: Vector, n: int, *, published: bool) -> float:

@@ -61,7 +61,7 @@ class Rdm:
         array = device_arrays.to_host(split_names(D, name)[0])
         if array.ndim not in (2, 3):
             raise ValueError(f"{name} must be a stack (k, n, n) or (k, n (n - 1) / 2), got shape {array.shape}")
-        return [cls(one, f"{name}[{number}]") for number, one in enumerate(array)]
+        return [cls(distances, f"{name}[{number}]") for number, distances in enumerate(array)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Drop the row names, which serve only to align rows."""

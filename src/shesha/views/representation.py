@@ -94,10 +94,10 @@ class View:
         if kept is None or kept[0]() is not self:
             kept = ref(self), {}
             other.__dict__[_BETWEEN] = kept
-        found: dict[str, Result] = kept[1]
-        if name not in found:
-            found[name] = work()
-        return found[name]
+        results: dict[str, Result] = kept[1]
+        if name not in results:
+            results[name] = work()
+        return results[name]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out results that are shared with another view."""
@@ -126,12 +126,12 @@ class Representation:
         if isinstance(X, Representation):
             return X
         if isinstance(X, Rdm):
-            found, names = cls(X, X.precision), X.names
+            source, names = cls(X, X.precision), X.names
         else:
             values, names = split_names(X, name)
-            found = cls(check.representation(values, name), input_precision(values))
-        found.names = names
-        return found
+            source = cls(check.representation(values, name), input_precision(values))
+        source.names = names
+        return source
 
     @property
     def to_numpy(self) -> Representation:
@@ -203,18 +203,18 @@ class Representation:
                     self._made[key] = make()
                 except NotEstimable as reason:
                     self._made[key] = reason
-            found = self._made[key]
-        if isinstance(found, NotEstimable):
-            raise copy(found)
-        return found
+            result = self._made[key]
+        if isinstance(result, NotEstimable):
+            raise copy(result)
+        return result
 
     def drop_views(self, *, keep: type[View] | None = None) -> None:
         """Free the memory of all views except those of one kind."""
         with self._lock:
-            self._made = {key: made for key, made in self._made.items() if key[0] in ("fold", keep)}
-            for key, made in self._made.items():
+            self._made = {key: view for key, view in self._made.items() if key[0] in ("fold", keep)}
+            for key, source in self._made.items():
                 if key[0] == "fold":
-                    made.drop_views(keep=keep)
+                    source.drop_views(keep=keep)
 
     def standard(self, metric: Standard) -> Matrix:
         """Rows whose inner products or distances give the metric; refuse rows without a direction."""
@@ -230,8 +230,8 @@ class Representation:
         """Distances of all pairs i < j, in any unit, and the difference below which two are equal."""
         check.choice(metric, METRICS, "metric")
         if isinstance(self._array, Rdm):
-            given = self._array.condensed
-            return given**2 if squared else given.copy(), ROUNDING * float(given.max(initial=0.0))
+            distances = self._array.condensed
+            return distances**2 if squared else distances.copy(), ROUNDING * float(distances.max(initial=0.0))
         rows = self.standard(metric)
         return condensed_distances(rows, metric, squared=squared), distance_rounding(rows, metric)
 
@@ -257,10 +257,10 @@ class Representation:
 
 def check_named_arrays(device_arrays: Mapping[Any, Any], argument: str, label: str) -> dict[str, Representation]:
     """Check named device_arrays; messages use `label`."""
-    found = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
-    if len(found) < len(device_arrays):
+    sources = {str(name): Representation.build(X, label.format(name)) for name, X in device_arrays.items()}
+    if len(sources) < len(device_arrays):
         raise ValueError(f"{argument} must have names that differ as text, got {', '.join(map(repr, device_arrays))}")
-    return found
+    return sources
 
 
 def move_to_one_device(sources: Sequence[Representation], *, anywhere: bool) -> list[Representation]:
@@ -278,7 +278,7 @@ def aligned(
     if a is b and len(a.shape) == 2:
         return a, b
     where = choose_folding(a, b, folding)
-    maps = [one.shape for one in (a, b) if len(one.shape) == 4]
+    maps = [source.shape for source in (a, b) if len(source.shape) == 4]
     grid = (min(s[2] for s in maps), min(s[3] for s in maps)) if maps else None
     return a.fold(where, grid), b.fold(where, grid)
 

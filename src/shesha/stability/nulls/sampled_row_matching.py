@@ -57,10 +57,10 @@ def null(halves: SampledHalves, request: Request, rotations: Sequence[Draw]) -> 
     streams = rng.spawn(n_turns)
 
     def score(turn: int) -> Vector:
-        own = [draws[(turn * together + k) % len(draws)] for k in range(together)]
+        batch = [draws[(turn * together + k) % len(draws)] for k in range(together)]
         matched = orders[turn::n_turns]
         scores = np.array(
-            [halves.row_matching_correlations(rows, restart_draw(one), matched, per_draw, streams[turn]) for one in own]
+            [halves.row_matching_correlations(rows, restart_draw(d), matched, per_draw, streams[turn]) for d in batch]
         )
         known = np.isfinite(scores)
         total = np.where(known, scores, 0.0).sum(axis=0)
