@@ -86,6 +86,6 @@ def pooled(states: Array) -> dict[str, Matrix]:
 
     from shesha.extract.pooling import last, later, mean
 
-    given = torch.from_numpy(np.asarray(states, dtype=np.float64))
-    mask = ~given[..., 0].isnan()
-    return {name: pool(given, mask).numpy() for name, pool in zip(POOLINGS, (mean, later, last), strict=True)}
+    tensor = torch.from_numpy(np.asarray(states, dtype=np.float64))
+    mask = ~tensor[..., 0].isnan()
+    return {name: pool(tensor, mask).numpy() for name, pool in zip(POOLINGS, (mean, later, last), strict=True)}

@@ -32,10 +32,10 @@ def place(*names: str, source: str = "") -> Path:
     folder, deposit = os.environ.get("SHESHA_DATA"), f"; {source}" if source else ""
     if folder is None:
         raise Unreachable(f"{'/'.join(names)}: SHESHA_DATA names no folder of data sets (docs/studies.md{deposit})")
-    found = Path(folder).joinpath(*names)
-    if not found.is_file():
+    path = Path(folder).joinpath(*names)
+    if not path.is_file():
         raise Unreachable(f"{'/'.join(names)} is not in the folder that SHESHA_DATA names{deposit}")
-    return found
+    return path
 
 
 def library(name: str, package: str | None = None) -> Any:

@@ -112,9 +112,9 @@ def _vectors(bags: Sequence[Sequence[str]]) -> Matrix:
 
 def _trigrams(bags: Sequence[Sequence[str]]) -> Matrix:
     """Counts of three letters, hashed into as many numbers as the other encoders have."""
-    found = np.zeros((len(bags), WIDTH))
-    for row, bag in zip(found, bags, strict=True):
+    counts = np.zeros((len(bags), WIDTH))
+    for row, bag in zip(counts, bags, strict=True):
         text = " ".join(bag)
-        for at in range(len(text) - 2):
-            row[zlib.crc32(text[at : at + 3].encode()) % WIDTH] += 1
-    return found
+        for start in range(len(text) - 2):
+            row[zlib.crc32(text[start : start + 3].encode()) % WIDTH] += 1
+    return counts

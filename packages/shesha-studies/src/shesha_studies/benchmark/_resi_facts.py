@@ -26,8 +26,8 @@ class Places:
     """Positions of all measures, by domain and source, from the rows of the study."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
-        own = rows[rows.part == "ranks"]
-        self.of = {(line.domain, line.dataset): line for _, line in own.iterrows()}
+        ranks = rows[rows.part == "ranks"]
+        self.of = {(line.domain, line.dataset): line for _, line in ranks.iterrows()}
 
     def place(self, measure: str, domain: str, source: str = "published") -> int:
         """Return the position; 1 is best."""
@@ -46,15 +46,15 @@ class Places:
 def make_facts(rows: pd.DataFrame) -> Facts:
     """Places of measures in the published tables and in our small suites, and how often they keep them."""
     places = Places(rows)
-    made: dict[str, Fact] = _place_facts(places, "published")
+    facts: dict[str, Fact] = _place_facts(places, "published")
     for name, domain in (("CKA", "language"), ("Jaccard", "vision")):
-        made[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
-    made |= _small_suites(places)
+        facts[f"{name.casefold()}_often"] = Fact(places.share(name, domain))
+    facts |= _small_suites(places)
     for name, domain in (("Jaccard", "vision"), ("CKA", "language")):
-        made[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
+        facts[f"{name.casefold()}_{domain}_by_mean"] = Fact(float(tables.place_by_mean(name, domain)))
     distances = {source: tables.distance_by_test("OrthProc", "ProcDist", source) for source in _SOURCES}
-    made["procrustes_published"] = Fact(float(np.mean(distances["published"])))
-    made["procrustes_small"] = over_draws(distances["small"])
+    facts["procrustes_published"] = Fact(float(np.mean(distances["published"])))
+    facts["procrustes_small"] = over_draws(distances["small"])
     looks = (
         _column_scores(),
         _networks(),
@@ -63,20 +63,20 @@ def make_facts(rows: pd.DataFrame) -> Facts:
         _for_outputs(),
         _orders(rows, places),
     )
-    return made | as_facts({name: value for part in looks for name, value in part.items()})
+    return facts | as_facts({name: value for part in looks for name, value in part.items()})
 
 
 def _place_facts(places: Places, source: str) -> dict[str, Fact]:
     """Places in the tables of one source."""
-    made: dict[str, Fact] = {}
+    facts: dict[str, Fact] = {}
     first = [places.first(domain, source)[0] for domain in DOMAINS]
-    made[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
+    facts[f"most_first_{source}"] = Fact(float(max(first.count(name) for name in first)))
     for name, measures, domains in _PLACES:
-        worst = max(places.place(one, domain, source) for one in measures for domain in domains)
-        made[f"{name}_{source}"] = Fact(float(worst))
-    fives = [sum(places.place(one, domain, source) <= _TOP for domain in DOMAINS) for one in ("RSA", "SVCCA")]
-    made[f"outstanding_{source}"] = Fact(float(max(fives)))
-    return made
+        worst = max(places.place(measure, domain, source) for measure in measures for domain in domains)
+        facts[f"{name}_{source}"] = Fact(float(worst))
+    fives = [sum(places.place(measure, domain, source) <= _TOP for domain in DOMAINS) for measure in ("RSA", "SVCCA")]
+    facts[f"outstanding_{source}"] = Fact(float(max(fives)))
+    return facts
 
 
 def _small_suites(places: Places) -> dict[str, Fact]:
@@ -87,15 +87,15 @@ def _small_suites(places: Places) -> dict[str, Fact]:
         low, high = np.percentile(values, [2.5, 97.5])
         return Fact(value, float(low), float(high))
 
-    made = {
-        f"{name}_small": np.max([drawn[one][list(measures)].to_numpy().max(axis=1) for one in domains], axis=0)
+    draws = {
+        f"{name}_small": np.max([drawn[domain][list(measures)].to_numpy().max(axis=1) for domain in domains], axis=0)
         for name, measures, domains in _PLACES
     }
-    tops = [[drawn[domain][one].to_numpy() <= _TOP for domain in DOMAINS] for one in ("RSA", "SVCCA")]
+    tops = [[drawn[domain][measure].to_numpy() <= _TOP for domain in DOMAINS] for measure in ("RSA", "SVCCA")]
     first = [drawn[domain].idxmin(axis=1) for domain in DOMAINS]
-    made["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
-    made["most_first_small"] = np.array([max(map(one.count, one)) for one in zip(*first, strict=True)])
-    return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in made.items()}
+    draws["outstanding_small"] = np.sum(tops, axis=1).max(axis=0)
+    draws["most_first_small"] = np.array([max(map(names.count, names)) for names in zip(*first, strict=True)])
+    return {name: over_draws_of(_place_facts(places, "small")[name].value, values) for name, values in draws.items()}
 
 
 _TOP = 5
@@ -111,23 +111,23 @@ _PLACES = (
 
 def _column_scores() -> dict[str, Any]:
     """Scores of single columns: GraphSAGE's layers and shortcuts, and runtimes."""
-    made: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for source, column in (("published", ("Flickr", "SAGE", "")), ("small", ("Cora", "SAGE", ""))):
         layers, cuts = (
-            tables.columns(source, "graph", *of)[column]
-            for of in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
+            tables.columns(source, "graph", *selection)[column]
+            for selection in (("layer_monotonicity", "conformity"), ("shortcut", "auprc"))
         )
-        made[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
-        made[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
-    for name, of in (("layers", ("layer_monotonicity", "conformity")), ("shortcuts", ("shortcut", "auprc"))):
+        facts[f"layers_{source}"] = Fact(float(layers[["EOS", "GULP"]].min()))
+        facts[f"shortcuts_{source}"] = Fact(float((cuts[["EOS", "GULP"]] - cuts.median()).max()))
+    for name, selection in (("layers", ("layer_monotonicity", "conformity")), ("shortcuts", ("shortcut", "auprc"))):
         # Data sets are the units: a column has no spread of its own.
-        table = tables.columns("published", "graph", *of).xs("SAGE", level="architecture", axis=1)
+        table = tables.columns("published", "graph", *selection).xs("SAGE", level="architecture", axis=1)
         table = table - table.median() if name == "shortcuts" else table
         ends = table.loc[["EOS", "GULP"]]
-        made[f"{name}_of_all"] = over_draws(ends.max() if name == "shortcuts" else ends.min())
+        facts[f"{name}_of_all"] = over_draws(ends.max() if name == "shortcuts" else ends.min())
     seconds = published_runtimes()
-    made["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
-    return made
+    facts["runtimes"] = Fact(float((seconds.max() / seconds.where(seconds > 0).min()).min()))
+    return facts
 
 
 _ON_BERT = {
@@ -141,36 +141,36 @@ _QUANTILES = {0.5: "median measure", 0.75: "first quarter from"}
 
 def _networks() -> dict[str, Any]:
     """By how much scores exceed a quantile of all measures, averaged over the columns of BERT and of MiniLM."""
-    made: dict[str, Any] = {}
-    for key, (measures, of, least) in _ON_BERT.items():
+    facts: dict[str, Any] = {}
+    for key, (measures, selection, least) in _ON_BERT.items():
         for source, network in zip(_SOURCES, ("BERT", "MiniLM"), strict=True):
-            table = tables.columns(source, "language", *of)
-            mean = table[[one for one in table.columns if one[1] == network]].mean(axis=1)
+            table = tables.columns(source, "language", *selection)
+            mean = table[[column for column in table.columns if column[1] == network]].mean(axis=1)
             values = ", ".join(f"{name} {mean[name]:.2f}" for name in measures)
-            beyond = float(mean[list(measures)].mean() - mean.quantile(least))
-            made[f"{key}, {source}"] = (
-                beyond if source == "published" else _over_columns(table, measures, least, network)
+            margin = float(mean[list(measures)].mean() - mean.quantile(least))
+            facts[f"{key}, {source}"] = (
+                margin if source == "published" else _over_columns(table, measures, least, network)
             )
-            made[f"{key}, {source}, in words"] = (
+            facts[f"{key}, {source}, in words"] = (
                 f"{network}: {values} ({_QUANTILES[least]} {mean.quantile(least):.2f}, best {mean.max():.2f})"
             )
-    return made
+    return facts
 
 
 def _over_columns(table: pd.DataFrame, measures: Sequence[str], least: float, network: str) -> Fact:
     """Return the same, with the interval over columns: data sets and poolings."""
-    own = table[[one for one in table.columns if one[1] == network]]
-    return over_draws(own.loc[list(measures)].mean() - own.quantile(least))
+    scores = table[[column for column in table.columns if column[1] == network]]
+    return over_draws(scores.loc[list(measures)].mean() - scores.quantile(least))
 
 
 def _cka_positions(places: Places) -> dict[str, Any]:
     """In how many domains CKA is not where the text says."""
     stated = {"language": 1, "vision": 8, "graph": 11}
-    found = {source: {one: places.place("CKA", one, source) for one in DOMAINS} for source in _SOURCES}
-    told = (f"{found['published'][one]} / {found['small'][one]} ({one})" for one in DOMAINS)
+    positions = {source: {domain: places.place("CKA", domain, source) for domain in DOMAINS} for source in _SOURCES}
+    phrases = (f"{positions['published'][domain]} / {positions['small'][domain]} ({domain})" for domain in DOMAINS)
     return {
-        **{f"CKA elsewhere, {name}": sum(stated[k] != v for k, v in own.items()) for name, own in found.items()},
-        "CKA in words": ", ".join(told),
+        **{f"CKA elsewhere, {name}": sum(stated[k] != v for k, v in row.items()) for name, row in positions.items()},
+        "CKA in words": ", ".join(phrases),
     }
 
 
@@ -179,27 +179,27 @@ _BETTER = ("Alignment", "RSM", "Neighbors")
 
 def _families(places: Places) -> dict[str, Any]:
     """By how much the worst of the better families is ahead of the best of the others, by mean position."""
-    made: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for source in _SOURCES:
         means: dict[str, list[int]] = {}
         for name in tables.scores("published").measure.unique():
-            means.setdefault(measure_type(name), []).extend(places.place(name, one, source) for one in DOMAINS)
+            means.setdefault(measure_type(name), []).extend(places.place(name, domain, source) for domain in DOMAINS)
         mean = {family: float(np.mean(all_of)) for family, all_of in means.items()}
-        better, worse = ([value for name, value in mean.items() if (name in _BETTER) == one] for one in (True, False))
+        better, worse = ([value for name, value in mean.items() if (name in _BETTER) == flag] for flag in (True, False))
         ahead = min(worse) - max(better)
-        made[f"families, {source}"] = ahead if source == "published" else _drawn_families(ahead)
-        told = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda one: one[1]))
-        made[f"families, {source}, in words"] = ", ".join(told)
-    return made
+        facts[f"families, {source}"] = ahead if source == "published" else _drawn_families(ahead)
+        phrases = (f"{name} {value:.1f}" for name, value in sorted(mean.items(), key=lambda item: item[1]))
+        facts[f"families, {source}, in words"] = ", ".join(phrases)
+    return facts
 
 
 def _drawn_families(value: float) -> Fact:
     """Return the same in our small suites, with the interval of draws of their data sets and networks."""
-    drawn = [tables.drawn_places("small", one) for one in DOMAINS]
+    drawn = [tables.drawn_places("small", domain) for domain in DOMAINS]
     families = np.array([measure_type(str(name)) for name in drawn[0].columns])
-    places = np.mean([one.to_numpy() for one in drawn], axis=0)
+    places = np.mean([table.to_numpy() for table in drawn], axis=0)
     means = {name: places[:, families == name].mean(axis=1) for name in dict.fromkeys(families)}
-    better, worse = ([own for name, own in means.items() if (name in _BETTER) == flag] for flag in (True, False))
+    better, worse = ([mean for name, mean in means.items() if (name in _BETTER) == flag] for flag in (True, False))
     ahead = np.min(worse, axis=0) - np.max(better, axis=0)
     return Fact(value, *(float(end) for end in np.percentile(ahead, [2.5, 97.5])))
 
@@ -207,28 +207,28 @@ def _drawn_families(value: float) -> Fact:
 def _for_outputs() -> dict[str, Any]:
     """How far from the first place the measures are that the text names for the similarity of outputs."""
     wanted = {"vision": "Jaccard", "language": "DistCorr", "graph": "RSA"}
-    made: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for source in _SOURCES:
         ranks = rank(tables.scores(source), tests=["disagreement"])
-        own = {str(domain): one.set_index("measure") for domain, one in ranks.groupby("domain")}
+        parts = {str(domain): group.set_index("measure") for domain, group in ranks.groupby("domain")}
         for how, places in (("", "position"), ("by mean", "mean")):
-            at = {one: int(own[one][places].rank(method="min")[name]) for one, name in wanted.items()}
-            told = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in at.items())
+            positions = {domain: int(parts[domain][places].rank(method="min")[name]) for domain, name in wanted.items()}
+            text = ", ".join(f"{wanted[domain]} {place} ({domain})" for domain, place in positions.items())
             if how:
-                made |= {"outputs by mean in words": told} if source == "published" else {}
+                facts |= {"outputs by mean in words": text} if source == "published" else {}
             else:
-                made |= {f"outputs, {source}": max(at.values()), f"outputs, {source}, in words": told}
-    return made
+                facts |= {f"outputs, {source}": max(positions.values()), f"outputs, {source}, in words": text}
+    return facts
 
 
 def _orders(rows: pd.DataFrame, places: Places) -> dict[str, float]:
     """Agreement of our order of the measures with the published one, over all tests and by single columns."""
-    made, own = {}, rows[rows.part == "table"].groupby(["domain", "test", "quality"])
-    means = own[["agreement", "published_agreement"]].mean().groupby("domain").mean()
+    values, groups = {}, rows[rows.part == "table"].groupby(["domain", "test", "quality"])
+    means = groups[["agreement", "published_agreement"]].mean().groupby("domain").mean()
     for domain in DOMAINS:
         names = places.first(domain)
-        theirs, ours = ([places.place(name, domain, one) for name in names] for one in _SOURCES)
-        made[f"order, {domain}"] = float(np.corrcoef(theirs, ours)[0, 1])
-        made[f"columns, {domain}"] = float(means.agreement[domain])
-        made[f"published columns, {domain}"] = float(means.published_agreement[domain])
-    return made
+        published_places, small_places = ([places.place(name, domain, source) for name in names] for source in _SOURCES)
+        values[f"order, {domain}"] = float(np.corrcoef(published_places, small_places)[0, 1])
+        values[f"columns, {domain}"] = float(means.agreement[domain])
+        values[f"published columns, {domain}"] = float(means.published_agreement[domain])
+    return values

@@ -45,10 +45,10 @@ def option_scores(dataset: str, architecture: str, test: str) -> dict[str, float
     groups, layers, labels = _train_models(dataset, architecture, test)
     row: dict[str, float] = {}
     for measure in MEASURES:
-        found = _in_designs(measure, layers, labels)
+        values = _in_designs(measure, layers, labels)
         for design in DESIGNS:
-            row |= _scores(f"{measure}, {design}", found[design], groups)
-            row[f"{measure}, {design} zero"] = float(np.mean([value == 0 for value in found[design].values()]))
+            row |= _scores(f"{measure}, {design}", values[design], groups)
+            row[f"{measure}, {design} zero"] = float(np.mean([value == 0 for value in values[design].values()]))
     for axes in AXES:
         row |= _scores(f"stability difference, {axes}", _row_differences(_ONE[axes], layers), groups)
     return row | _chance(groups)
@@ -87,17 +87,17 @@ def _fit_networks(model: Model) -> tuple[Matrix, Labels]:
 def _in_designs(name: str, layers: Mapping[str, Matrix], labels: Labels) -> dict[str, Values]:
     """Values of all pairs: as they are, calibrated with all rows exchanged, and with those of a class only."""
     measure = get(name)
-    views = {one: measure.look(Representation.build(layer)) for one, layer in layers.items()}
+    views = {key: measure.look(Representation.build(layer)) for key, layer in layers.items()}
     n = len(labels)
     free = draw_permutations(n, N_PERMUTATIONS, 0.05, seed=0)[0]
     within = draw_permutations(n, N_PERMUTATIONS, 0.05, design={"blocks": labels}, seed=0)[0]
     values: dict[str, Values] = {design: {} for design in DESIGNS}
     for pair in combinations(views, 2):
-        first, second = (views[one] for one in pair)
+        first, second = (views[key] for key in pair)
         for design, orders in (("calibrated", free), ("within classes", within)):
             scores = np.array([grid[0, 0] for grid in null_scores(measure, first, second, orders)])
-            one = summarise(float(scores[0]), scores[1:], measure.closer, 0.05, float(measure.bounds[1]))
-            values[design][pair] = one.score
+            summary = summarise(float(scores[0]), scores[1:], measure.closer, 0.05, float(measure.bounds[1]))
+            values[design][pair] = summary.score
         values["raw"][pair] = float(scores[0])
     return values
 
@@ -118,18 +118,18 @@ def _row_differences(score: Callable[[Matrix], float], layers: Mapping[str, Matr
 
 def _scores(name: str, values: Values, groups: Mapping[str, list[str]]) -> dict[str, float]:
     rows = score_groups("options", _Named(name), values, groups)
-    return {f"{name} {one.quality}": float(one.value) for one in rows}
+    return {f"{name} {row.quality}": float(row.value) for row in rows}
 
 
 def _chance(groups: Mapping[str, list[str]]) -> dict[str, float]:
     """Mean and the upper end of what values have that nothing of the models is in."""
-    rng, pairs = np.random.default_rng(0), list(combinations([name for own in groups.values() for name in own], 2))
+    rng, pairs = np.random.default_rng(0), list(combinations([name for group in groups.values() for name in group], 2))
     draws = [
         _scores("chance", dict(zip(pairs, rng.standard_normal(len(pairs)), strict=True)), groups)
         for _ in range(N_CHANCE)
     ]
-    found = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
+    samples = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
     return {
-        **{key: float(values.mean()) for key, values in found.items()},
-        **{f"{key}, 95 %": float(np.quantile(values, 0.95)) for key, values in found.items()},
+        **{key: float(values.mean()) for key, values in samples.items()},
+        **{f"{key}, 95 %": float(np.quantile(values, 0.95)) for key, values in samples.items()},
     }

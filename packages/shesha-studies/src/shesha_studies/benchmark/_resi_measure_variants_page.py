@@ -29,17 +29,17 @@ def option_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one line per test and measure: AUPRC in each design, means over networks, with the range of chance."""
     import pandas as pd
 
-    own, made = rows[rows.part == "options"], []
-    for test, lines in own.groupby("test", sort=False):
+    options, records = rows[rows.part == "options"], []
+    for test, lines in options.groupby("test", sort=False):
         chance = lines["chance auprc"].mean()
-        for name, columns in (*((one, DESIGNS) for one in MEASURES), ("stability difference", AXES)):
+        for name, columns in (*((measure, DESIGNS) for measure in MEASURES), ("stability difference", AXES)):
             values = {column: float(lines[f"{name}, {column} auprc"].mean()) for column in columns}
-            made.append(
+            records.append(
                 {"test": str(test).replace("_", " "), "networks": len(lines), "measure": name}
                 | {column: values.get(column, float("nan")) for column in (*DESIGNS, *AXES)}
                 | {"chance": chance, "95 % of chance": lines["chance auprc, 95 %"].mean()}
             )
-    return pd.DataFrame(made)
+    return pd.DataFrame(records)
 
 
 def option_facts(options: pd.DataFrame) -> dict[str, float]:
@@ -47,31 +47,31 @@ def option_facts(options: pd.DataFrame) -> dict[str, float]:
     if not len(options):
         return {}
     scored, split = options[options.raw.notna()], options[options.raw.isna()]
-    made = {"tests of axes": float(len(split))}
+    facts = {"tests of axes": float(len(split))}
     for name, after, before in (
         ("calibration", "calibrated", "raw"),
         ("within classes", "within classes", "calibrated"),
     ):
         move = scored[after] - scored[before]
-        made |= {f"{name} moves": move.mean(), f"{name}, lowest": move.min(), f"{name}, highest": move.max()}
+        facts |= {f"{name} moves": move.mean(), f"{name}, lowest": move.min(), f"{name}, highest": move.max()}
     for axes in AXES:
-        made[f"{axes} above chance"] = float((split[axes] > split["95 % of chance"]).sum())
-    return made | {"averaging moves": (split["basis-averaged"] - split["feature split"]).mean()}
+        facts[f"{axes} above chance"] = float((split[axes] > split["95 % of chance"]).sum())
+    return facts | {"averaging moves": (split["basis-averaged"] - split["feature split"]).mean()}
 
 
 def options_picture(options: pd.DataFrame) -> Picture:
     """Draw AUPRC by measure and design, one panel per test, above the range of chance."""
     tests = list(dict.fromkeys(options.test))
-    made, axes = figure(len(tests), width=3.7, height=3.0, sharey=True)
+    fig, axes = figure(len(tests), width=3.7, height=3.0, sharey=True)
     for ax, test in zip(axes, tests, strict=True):
-        own = options[options.test == test].iloc[::-1].reset_index(drop=True)
-        ax.axvspan(0, own["95 % of chance"].iloc[0], color="0.92", zorder=0, label="chance, up to 95 %")
-        for at, column in enumerate((*DESIGNS, *AXES)):
-            known = own[own[column].notna()]
-            places = np.asarray(known.index, dtype=float) + 0.18 * (1 - at % len(DESIGNS))
-            ax.plot(known[column], places, _MARKS[at % 3], color=PALETTE[at], label=column)
-        ax.set_yticks(range(len(own)), own.measure)
+        group = options[options.test == test].iloc[::-1].reset_index(drop=True)
+        ax.axvspan(0, group["95 % of chance"].iloc[0], color="0.92", zorder=0, label="chance, up to 95 %")
+        for index, column in enumerate((*DESIGNS, *AXES)):
+            known = group[group[column].notna()]
+            places = np.asarray(known.index, dtype=float) + 0.18 * (1 - index % len(DESIGNS))
+            ax.plot(known[column], places, _MARKS[index % 3], color=PALETTE[index], label=column)
+        ax.set_yticks(range(len(group)), group.measure)
         ax.set(title=test, xlabel="AUPRC", xlim=(0, 1.02))
     handles, names = axes[0].get_legend_handles_labels()
-    made.legend(handles, names, frameon=False, fontsize="small", loc="outside lower center", ncol=len(names) // 2)
-    return Picture("options", made, "AUPRC of small networks of Cora by measure: raw, calibrated, within classes; axes")
+    fig.legend(handles, names, frameon=False, fontsize="small", loc="outside lower center", ncol=len(names) // 2)
+    return Picture("options", fig, "AUPRC of small networks of Cora by measure: raw, calibrated, within classes; axes")

@@ -54,9 +54,9 @@ NOTES = (
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Make the page of all cells."""
-    found = rows[rows.part == "table"]
-    by_test = _test_table(found)
-    checks = (*against(published, {}), *_table_checks(found))
+    table_rows = rows[rows.part == "table"]
+    by_test = _test_table(table_rows)
+    checks = (*against(published, {}), *_table_checks(table_rows))
     options = option_table(rows)
     tables = [
         ("Agreement with the published columns", by_test),
@@ -76,59 +76,59 @@ def _cora() -> pd.DataFrame:
     import pandas as pd
 
     keys = [*tables.BLOCK, "measure"]
-    theirs, ours = (one[one.dataset == "Cora"] for one in map(tables.scores, ("published", "small")))
-    both = theirs.merge(ours, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
+    published, suite = (table[table.dataset == "Cora"] for table in map(tables.scores, ("published", "small")))
+    both = published.merge(suite, on=keys, suffixes=("", " here")).dropna(subset=["value", "value here"])
     both["apart"] = (both["value here"] - both.value).abs()
     parts = [*both.groupby(["test", "quality"], sort=False), (("all", ""), both)]
     lines = [
         {
             "test": test,
             "quality": quality,
-            "numbers": len(own),
-            "within 0.05": (own.apart <= 0.05).mean(),
-            "within 0.10": (own.apart <= 0.10).mean(),
-            "median distance": own.apart.median(),
-            "Spearman": tables.correlation(own.value, own["value here"]),
-            "spread over networks, published": own.groupby("measure").value.std().mean(),
-            "spread over networks, here": own.groupby("measure")["value here"].std().mean(),
+            "numbers": len(part),
+            "within 0.05": (part.apart <= 0.05).mean(),
+            "within 0.10": (part.apart <= 0.10).mean(),
+            "median distance": part.apart.median(),
+            "Spearman": tables.correlation(part.value, part["value here"]),
+            "spread over networks, published": part.groupby("measure").value.std().mean(),
+            "spread over networks, here": part.groupby("measure")["value here"].std().mean(),
         }
-        for (test, quality), own in parts
+        for (test, quality), part in parts
     ]
     return pd.DataFrame(lines)
 
 
-def _test_table(found: pd.DataFrame) -> pd.DataFrame:
-    means = found.groupby(["domain", "test", "quality"], sort=False)
-    made = means[["agreement", "published_agreement"]].mean().assign(columns=means.size()).reset_index()
-    return made[["domain", "test", "quality", "columns", "agreement", "published_agreement"]]
+def _test_table(rows: pd.DataFrame) -> pd.DataFrame:
+    means = rows.groupby(["domain", "test", "quality"], sort=False)
+    table = means[["agreement", "published_agreement"]].mean().assign(columns=means.size()).reset_index()
+    return table[["domain", "test", "quality", "columns", "agreement", "published_agreement"]]
 
 
 def _positions(rows: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    places, made = Places(rows), []
+    places, lines = Places(rows), []
     names = [name for name in tables.scores("published").measure.unique() if name in places.of["graph", "small"].index]
     for name in names:
         line: dict[str, object] = {"measure": name}
         for domain in DOMAINS:
-            theirs, ours = (places.place(name, domain, one) for one in ("published", "small"))
-            line[domain] = f"{theirs} / {ours}"
+            published_place, small_place = (places.place(name, domain, source) for source in ("published", "small"))
+            line[domain] = f"{published_place} / {small_place}"
             line[f"{domain}, first"] = f"{100 * places.share(name, domain):.0f} %"
-        made.append(line)
-    return pd.DataFrame(made)
+        lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def _table_checks(table: pd.DataFrame) -> Iterator[Check]:
     published = tables.scores("published")
     for domain in DOMAINS:
         start, each = TABLES[domain]
-        for at, tests in enumerate(((TESTS[0],), TESTS[1:3], *((one,) for one in TESTS[3:]))):
-            first = start + each * at
+        for index, tests in enumerate(((TESTS[0],), TESTS[1:3], *((test,) for test in TESTS[3:]))):
+            first = start + each * index
             where = f"ReSi, Table {first}" if each == 1 else f"ReSi, Tables {first} and {first + 1}"
-            own = published[(published.domain == domain) & published.test.isin(tests)]
-            other = own[own.dataset != "Cora"]
-            told = " and ".join(tests).replace("_", " ")
-            yield Check(where, f"{told}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
+            scores = published[(published.domain == domain) & published.test.isin(tests)]
+            other = scores[scores.dataset != "Cora"]
+            title = " and ".join(tests).replace("_", " ")
+            yield Check(where, f"{title}: {len(other)} numbers", "numbers", None, UNREACHABLE, REASONS[domain])
             for (test, quality), lines in table[(table.domain == domain) & table.test.isin(tests)].groupby(
                 ["test", "quality"], sort=False
             ):
@@ -158,43 +158,43 @@ def _order_check(where: str, domain: str, test: str, quality: str, lines: pd.Dat
     # Columns of one domain are no independent witnesses: the limit is that of a single one, or what there is to find.
     same = "the same networks on Cora" if domain == "graph" else "our networks and data"
     what = f"{test.replace('_', ' ')}, {quality}: order of the measures, {same}, {n_numbers} numbers"
-    printed, found = "the table's columns", f"{mean:.2f} with ours (columns with each other: {ceiling:.2f})"
+    printed, result = "the table's columns", f"{mean:.2f} with ours (columns with each other: {ceiling:.2f})"
     if mean > 2 * CHANCE or (mean > CHANCE and mean > ceiling - 0.1):
-        return Check(where, what, printed, found, AGREES)
+        return Check(where, what, printed, result, AGREES)
     why = (
         "over 45 pairs of ten models mostly noise of the models: two sets of our own models agree no better"
         if quality == "spearman" and test != "layer_monotonicity"
         else f"published columns agree with one another at {ceiling:.2f}; these are other networks and data"
     )
-    return Check(where, what, printed, found, DIFFERS, why)
+    return Check(where, what, printed, result, DIFFERS, why)
 
 
 def _agreement_picture(by_test: pd.DataFrame) -> Picture:
-    made, axes = figure(3, width=3.6, height=3.8, sharey=True)
+    fig, axes = figure(3, width=3.6, height=3.8, sharey=True)
     for ax, domain in zip(axes, DOMAINS, strict=True):
-        own = by_test[by_test.domain == domain]
-        places = np.arange(len(own))[::-1]
+        df = by_test[by_test.domain == domain]
+        places = np.arange(len(df))[::-1]
         ax.axvspan(-2 * CHANCE, 2 * CHANCE, color="0.92", zorder=0)
-        ax.plot(own.published_agreement, places, "|", color="0.3", markersize=11, label="published, with each other")
-        ax.plot(own.agreement, places, "o", color=PALETTE[0], label="ours with published")
+        ax.plot(df.published_agreement, places, "|", color="0.3", markersize=11, label="published, with each other")
+        ax.plot(df.agreement, places, "o", color=PALETTE[0], label="ours with published")
         ax.set(title=domain, xlabel="Spearman over 24 measures", xlim=(-0.6, 1.02))
-    ax.set_yticks(places, [f"{one.test.replace('_', ' ')}, {one.quality}" for _, one in own.iterrows()], fontsize=7.5)
-    made.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
+    ax.set_yticks(places, [f"{row.test.replace('_', ' ')}, {row.quality}" for _, row in df.iterrows()], fontsize=7.5)
+    fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="outside lower center", ncol=2)
     return Picture(
-        "agreement", made, "Agreement of our columns with published ones by test; grey band: unrelated orders"
+        "agreement", fig, "Agreement of our columns with published ones by test; grey band: unrelated orders"
     )
 
 
 def _position_picture(rows: pd.DataFrame) -> Picture:
     places = Places(rows)
-    made, axes = figure(3, width=3.7, height=3.7, sharey=True)
+    fig, axes = figure(3, width=3.7, height=3.7, sharey=True)
     for ax, domain in zip(axes, DOMAINS, strict=True):
         names = places.first(domain)
-        theirs, ours = ([places.place(name, domain, one) for name in names] for one in ("published", "small"))
+        xs, ys = ([places.place(name, domain, source) for name in names] for source in ("published", "small"))
         ax.plot([1, 24], [1, 24], color="0.8", linewidth=0.8)
-        ax.plot(theirs, ours, "o", markersize=3.5, color=PALETTE[0])
-        for name, x, y in zip(names, theirs, ours, strict=True):
+        ax.plot(xs, ys, "o", markersize=3.5, color=PALETTE[0])
+        for name, x, y in zip(names, xs, ys, strict=True):
             ax.annotate(name, (x, y), fontsize=5.5, xytext=(2, 2), textcoords="offset points")
         ax.set(title=domain, xlabel="published position")
     axes[0].set_ylabel("position in our small suite")
-    return Picture("positions", made, "Positions of the 24 measures: published against our small suites, by domain")
+    return Picture("positions", fig, "Positions of the 24 measures: published against our small suites, by domain")

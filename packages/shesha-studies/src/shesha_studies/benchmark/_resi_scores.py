@@ -27,17 +27,17 @@ def scores(source: str) -> pd.DataFrame:
     import pandas as pd
 
     wide = pd.read_csv(PUBLISHED / "resi_small_suites.csv", comment="#", keep_default_na=False, na_values=[""])
-    found = wide.melt(id_vars=list(BLOCK), var_name="measure")
-    found["pooling"] = found.pooling.replace("-", "")
-    return found if source == "all" else found[found.measure.isin(set(published().measure))]
+    table = wide.melt(id_vars=list(BLOCK), var_name="measure")
+    table["pooling"] = table.pooling.replace("-", "")
+    return table if source == "all" else table[table.measure.isin(set(published().measure))]
 
 
 @cache
 def columns(source: str, domain: str, test: str, quality: str) -> pd.DataFrame:
     """Return one column of scores per data set, network and pooling; one line per measure."""
-    found = scores(source)
-    found = found[(found.domain == domain) & (found.test == test) & (found.quality == quality)]
-    return found.pivot_table(index="measure", columns=list(COLUMN[1:]), values="value", dropna=False)
+    table = scores(source)
+    table = table[(table.domain == domain) & (table.test == test) & (table.quality == quality)]
+    return table.pivot_table(index="measure", columns=list(COLUMN[1:]), values="value", dropna=False)
 
 
 def correlation(first: pd.Series[float], second: pd.Series[float]) -> float:
@@ -78,12 +78,12 @@ def positions(found: pd.DataFrame, seed: int = 0) -> dict[str, tuple[int, float]
         Of the draws, with replacement, of pairs of data set and network.
     """
     names, places, drawn = _places(found, seed)
-    return {name: (int(places[at]), float((drawn[:, at] == 1).mean())) for at, name in enumerate(names)}
+    return {name: (int(places[index]), float((drawn[:, index] == 1).mean())) for index, name in enumerate(names)}
 
 
-def _places(found: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _places(score_table: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the measures, their positions, and their positions in every draw."""
-    table = rank_table(found)
+    table = rank_table(score_table)
     wide = table.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
     wide = wide[wide.notna().any(axis=1)]
     ranks, names = wide.to_numpy(dtype=np.float64), list(wide.columns)
@@ -91,7 +91,7 @@ def _places(found: pd.DataFrame, seed: int = 0) -> tuple[list[str], np.ndarray, 
     rows_of = [np.flatnonzero(units == unit) for unit in dict.fromkeys(units)]
     rng, drawn = np.random.default_rng(seed), []
     for _ in range(RESAMPLES):
-        chosen = [rows_of[one] for one in rng.integers(len(rows_of), size=len(rows_of))]
+        chosen = [rows_of[index] for index in rng.integers(len(rows_of), size=len(rows_of))]
         drawn.append(np.argsort(order(ranks[np.concatenate(chosen)])) + 1)
     return names, np.argsort(order(ranks)) + 1, np.array(drawn)
 
@@ -101,24 +101,24 @@ def drawn_places(source: str, domain: str, test: str = "") -> pd.DataFrame:
     """Return the positions of the measures in every draw of data sets and networks: draws down, measures across."""
     import pandas as pd
 
-    found = scores(source)
-    names, _, drawn = _places(found[(found.domain == domain) & (found.test.str.startswith(test))])
+    table = scores(source)
+    names, _, drawn = _places(table[(table.domain == domain) & (table.test.str.startswith(test))])
     return pd.DataFrame(drawn, columns=names)
 
 
 def distance_by_test(first: str, second: str, source: str) -> list[float]:
     """Return how many places two measures are from each other in each test of each domain."""
     table = rank_table(scores(source))
-    found = []
-    for _, own in table.groupby(["domain", "test"]):
-        wide = own.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
+    distances = []
+    for _, group in table.groupby(["domain", "test"]):
+        wide = group.pivot_table(index=list(BLOCK), columns="measure", values="rank", dropna=False)
         places = dict(zip(wide.columns, np.argsort(order(wide.to_numpy(dtype=np.float64))), strict=True))
-        found.append(abs(float(places[first] - places[second])))
-    return found
+        distances.append(abs(float(places[first] - places[second])))
+    return distances
 
 
 def place_by_mean(measure: str, domain: str) -> int:
     """Return the position of a measure in the published tables by its mean rank."""
-    found = scores("published")
-    means = rank_table(found[found.domain == domain]).groupby("measure")["rank"].mean()
+    table = scores("published")
+    means = rank_table(table[table.domain == domain]).groupby("measure")["rank"].mean()
     return int(means.rank()[measure])

@@ -52,83 +52,83 @@ def _lines(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over draws, and the mean difference with its standard error."""
     rows = rows.assign(gain=rows["calibrated auprc"] - rows["raw auprc"])
     means = rows.groupby(BY, sort=False)
-    made = means[["raw auprc", "calibrated auprc", "raw conformity", "calibrated conformity", "gain"]].mean()
-    made = made.assign(error=means.gain.std() / np.sqrt(means.size()), draws=means.size()).reset_index()
+    table = means[["raw auprc", "calibrated auprc", "raw conformity", "calibrated conformity", "gain"]].mean()
+    table = table.assign(error=means.gain.std() / np.sqrt(means.size()), draws=means.size()).reset_index()
     for how in ("raw", "calibrated"):
-        made[f"{how} place"] = made.groupby(["data", "widths"])[f"{how} auprc"].rank(ascending=False).round(1)
-    return made
+        table[f"{how} place"] = table.groupby(["data", "widths"])[f"{how} auprc"].rank(ascending=False).round(1)
+    return table
 
 
 def _readable(lines: pd.DataFrame) -> pd.DataFrame:
-    made = lines[[*BY]].copy()
+    table = lines[[*BY]].copy()
     for how in ("raw", "calibrated"):
-        made[f"AUPRC, {how}"] = lines[f"{how} auprc"].round(2)
-    made["gain"] = [f"{one.gain:+.3f} +- {one.error:.3f}" for _, one in lines.iterrows()]
+        table[f"AUPRC, {how}"] = lines[f"{how} auprc"].round(2)
+    table["gain"] = [f"{line.gain:+.3f} +- {line.error:.3f}" for _, line in lines.iterrows()]
     for how in ("raw", "calibrated"):
-        made[f"conformity, {how}"] = lines[f"{how} conformity"].round(2)
-    made["place, raw / calibrated"] = [
-        f"{one['raw place']:g} / {one['calibrated place']:g}" for _, one in lines.iterrows()
+        table[f"conformity, {how}"] = lines[f"{how} conformity"].round(2)
+    table["place, raw / calibrated"] = [
+        f"{line['raw place']:g} / {line['calibrated place']:g}" for _, line in lines.iterrows()
     ]
-    return made.assign(draws=lines.draws)
+    return table.assign(draws=lines.draws)
 
 
 def _benchmark() -> pd.DataFrame:
     """Positions of the three measures and of their calibrated variants, and how alike their scores are."""
     import pandas as pd
 
-    scores, made = tables.scores("all"), []
+    scores, rows = tables.scores("all"), []
     ranks = rank(scores)
     place = {(line.domain, line.measure): int(line.position) for _, line in ranks.iterrows()}
     for domain in ("graph", "language", "vision"):
-        own = scores[scores.domain == domain].pivot_table(index=list(tables.BLOCK), columns="measure", values="value")
+        table = scores[scores.domain == domain].pivot_table(index=list(tables.BLOCK), columns="measure", values="value")
         for name in CALIBRATED:
-            both = own[[name, f"calibrated {name}"]].dropna()
-            apart = (both[name] - both[f"calibrated {name}"]).abs()
-            made.append(
+            both = table[[name, f"calibrated {name}"]].dropna()
+            distances = (both[name] - both[f"calibrated {name}"]).abs()
+            rows.append(
                 {
                     "domain": domain,
                     "measure": name,
                     "position, raw": place[domain, name],
                     "position, calibrated": place[domain, f"calibrated {name}"],
-                    "mean difference of scores": round(float(apart.mean()), 3),
-                    "largest": round(float(apart.max()), 2),
+                    "mean difference of scores": round(float(distances.mean()), 3),
+                    "largest": round(float(distances.max()), 2),
                     "scores": len(both),
                 }
             )
-    return pd.DataFrame(made)
+    return pd.DataFrame(rows)
 
 
 def make_facts(rows: pd.DataFrame) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
-    made: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for (data, widths), part in lines.groupby(["data", "widths"], sort=False):
         clear = part[(part.gain.abs() > 3 * part.error) & (part.gain.abs() > 0.02)]
         name = f"{data}, {widths}"
         for how, some in (("better", clear[clear.gain > 0]), ("worse", clear[clear.gain < 0])):
-            made |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
+            facts |= {f"{name}, {how}": len(some), f"{name}, {how} in words": _gains_text(some)}
         for how in ("raw", "calibrated"):
             best = part.iloc[int(part[f"{how} auprc"].to_numpy().argmax())]
-            made[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
-        made[f"{name}, measures"] = len(part)
+            facts[f"{name}, first {how}"] = f"{best.measure} ({best[f'{how} auprc']:.2f})"
+        facts[f"{name}, measures"] = len(part)
     moves = (benchmark["position, raw"] - benchmark["position, calibrated"]).abs()
-    made |= {"fewest places": moves.min(), "most places": moves.max()}
-    return as_facts(made | {"difference of scores": benchmark["mean difference of scores"].mean()})
+    facts |= {"fewest places": moves.min(), "most places": moves.max()}
+    return as_facts(facts | {"difference of scores": benchmark["mean difference of scores"].mean()})
 
 
 def _gains_text(clear: pd.DataFrame) -> str:
-    return ", ".join(f"{one.measure} {one.gain:+.2f}" for _, one in clear.iterrows())
+    return ", ".join(f"{line.measure} {line.gain:+.2f}" for _, line in clear.iterrows())
 
 
 def _picture(lines: pd.DataFrame) -> Picture:
     parts = list(lines.groupby(["data", "widths"], sort=False))
-    made, axes = figure(len(parts), width=3.6, height=3.6, sharey=True)
+    fig, axes = figure(len(parts), width=3.6, height=3.6, sharey=True)
     names = list(dict.fromkeys(lines.measure))
-    for ax, ((data, widths), own) in zip(axes, parts, strict=True):
-        places = [len(names) - 1 - names.index(name) for name in own.measure]
-        ax.hlines(places, own["raw auprc"], own["calibrated auprc"], color="0.7")
-        ax.plot(own["raw auprc"], places, "o", color=PALETTE[1], label="raw")
-        ax.plot(own["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
+    for ax, ((data, widths), part) in zip(axes, parts, strict=True):
+        places = [len(names) - 1 - names.index(name) for name in part.measure]
+        ax.hlines(places, part["raw auprc"], part["calibrated auprc"], color="0.7")
+        ax.plot(part["raw auprc"], places, "o", color=PALETTE[1], label="raw")
+        ax.plot(part["calibrated auprc"], places, "o", color=PALETTE[0], markersize=4.5, label="calibrated")
         ax.set(
             xlabel="AUPRC of pairs of a group",
             title=f"{data}, {widths} widths" if data == "noise" else "layers of digits, 4 to 32 features",
@@ -136,4 +136,4 @@ def _picture(lines: pd.DataFrame) -> Picture:
         )
     axes[0].set_yticks(range(len(names)), names[::-1])
     axes[0].legend(frameon=False, fontsize=8)
-    return Picture("raw_and_calibrated", made, "AUPRC of known groups by measure, raw and calibrated, in three designs")
+    return Picture("raw_and_calibrated", fig, "AUPRC of known groups by measure, raw and calibrated, in three designs")

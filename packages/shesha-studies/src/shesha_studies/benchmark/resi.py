@@ -40,13 +40,13 @@ def _grid() -> list[dict[str, Any]]:
     # P-GNN has no training whose edges are left out.
     cells = [
         ("table", domain, *column, test, quality)
-        for domain, own in OURS.items()
-        for column in own
+        for domain, columns in OURS.items()
+        for column in columns
         for test, quality in QUALITIES
         if (column[1], test) != ("PGNN", "augmentation")
     ]
     cells += [("ranks", domain, source, "-", "-", "-", "-") for domain in OURS for source in ("published", "small")]
-    return [dict(zip(NAMES, one, strict=True)) for one in cells]
+    return [dict(zip(NAMES, cell, strict=True)) for cell in cells]
 
 
 def _options() -> list[dict[str, Any]]:
@@ -87,24 +87,24 @@ def resi(
     if part == "options":
         return option_scores(dataset, architecture, test)
     if part == "ranks":
-        found = tables.scores(dataset)
-        places = tables.positions(found[found.domain == domain])
+        scores = tables.scores(dataset)
+        places = tables.positions(scores[scores.domain == domain])
         row: dict[str, float] = {name: float(place) for name, (place, _) in places.items()}
         return row | {f"{name} first": share for name, (_, share) in places.items()}
-    ours = tables.columns("small", domain, test, quality)[(dataset, architecture, "" if pooling == "-" else pooling)]
-    theirs = tables.columns("published", domain, test, quality)
+    values = tables.columns("small", domain, test, quality)[(dataset, architecture, "" if pooling == "-" else pooling)]
+    published = tables.columns("published", domain, test, quality)
     among = [
-        tables.correlation(theirs[one], theirs[other])
-        for at, one in enumerate(theirs.columns)
-        for other in theirs.columns[:at]
+        tables.correlation(published[key], published[other])
+        for index, key in enumerate(published.columns)
+        for other in published.columns[:index]
     ]
-    same = [one for one in theirs.columns if tuple(one)[:2] == (dataset, architecture)] or list(theirs.columns)
-    agreement = [tables.correlation(ours, theirs[one]) for one in same]
+    same = [key for key in published.columns if tuple(key)[:2] == (dataset, architecture)] or list(published.columns)
+    agreement = [tables.correlation(values, published[key]) for key in same]
     return {
         "agreement": float(np.nanmean(agreement)),
         "published_agreement": float(np.nanmean(among)),
         "columns": len(same),
-        **{str(name): float(value) for name, value in ours.items()},
+        **{str(name): float(value) for name, value in values.items()},
     }
 
 

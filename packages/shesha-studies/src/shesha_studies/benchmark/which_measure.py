@@ -41,7 +41,7 @@ FULL = _grid()
     paper="new",
     version=1,
     full=FULL,
-    quick=[one for one in FULL if one["seed"] < 2],
+    quick=[cell for cell in FULL if cell["seed"] < 2],
 )
 def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, float]:
     """Does calibrating the scores change which measure one should trust?
@@ -52,11 +52,11 @@ def which_measure(data: str, widths: str, measure: str, seed: int) -> dict[str, 
     """
     rng = np.random.default_rng([seed, len(data), len(widths)])
     groups = _noise(WIDTHS[widths], rng) if data == "noise" else _digits(WIDTHS[widths], rng)
-    found = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
+    scores = tests.label_randomization(groups, [get(measure), calibrated(get(measure))], seed=seed)
     row: dict[str, float] = {}
     for name, how in ((measure, "raw"), (f"calibrated {measure}", "calibrated")):
-        own = found[found.measure == name].set_index("quality").value
-        row |= {f"{how} auprc": float(own["auprc"]), f"{how} conformity": float(own["conformity"])}
+        values = scores[scores.measure == name].set_index("quality").value
+        row |= {f"{how} auprc": float(values["auprc"]), f"{how} conformity": float(values["conformity"])}
     return row
 
 

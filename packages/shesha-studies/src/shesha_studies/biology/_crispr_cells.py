@@ -33,11 +33,11 @@ def _group(data: str, setting: str) -> Row:
     line = cast(Any, frame.loc[setting])
     names = ["coherence", "chance", "p", "p_adj", "unbiased", "unbiased_ci_low", "unbiased_ci_high", "unbiased_p"]
     names += ["magnitude", "unbiased_magnitude", "magnitude_chance", "spread", "snr"]
-    found: Row = {"n": int(line["n"]), **{name: float(line[name]) for name in names}}
+    row: Row = {"n": int(line["n"]), **{name: float(line[name]) for name in names}}
     if data == SCREEN:
         guides = cast(Any, screens.by_guide().loc[setting])
-        found |= {"guides_low": float(guides.unbiased_ci_low), "guides_high": float(guides.unbiased_ci_high)}
-    return found
+        row |= {"guides_low": float(guides.unbiased_ci_low), "guides_high": float(guides.unbiased_ci_high)}
+    return row
 
 
 def _counts(data: str, setting: str) -> Row:
@@ -56,11 +56,11 @@ def _reading(data: str, setting: str) -> Row:
     X = screens.components(50, setting)
     table = coherence_by_group(X, labels, screens.CONTROL, n_draws=0).to_frame()
     pairs = (("rho", "magnitude"), ("spread_rho", "spread"), ("n_rho", "n"))
-    found = {name: correlation(table, x, n_bootstrap=0).rho for name, x in pairs}
+    row = {name: correlation(table, x, n_bootstrap=0).rho for name, x in pairs}
     for name in ("coherence", "magnitude"):
-        found |= {f"{name}_mean": float(table[name].mean()), f"{name}_sd": float(table[name].std())}
-        found |= {f"{name}_low": float(table[name].min()), f"{name}_high": float(table[name].max())}
-    return {**found}
+        row |= {f"{name}_mean": float(table[name].mean()), f"{name}_sd": float(table[name].std())}
+        row |= {f"{name}_low": float(table[name].min()), f"{name}_high": float(table[name].max())}
+    return {**row}
 
 
 def _size(data: str, setting: str) -> Row:
@@ -70,16 +70,16 @@ def _size(data: str, setting: str) -> Row:
 
     rows = screens.control_cells()
     n = int(setting)
-    fakes = [one.iloc[0] for one in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
-    coherence = np.array([one.coherence for one in fakes])
+    fakes = [table.iloc[0] for table in fake_tables(rows, {setting: n}, n_tables=screens.N_TABLES)]
+    coherence = np.array([fake.coherence for fake in fakes])
     return {
         "n": n,
         "coherence": float(coherence.mean()),
         "low": float(np.quantile(coherence, 0.025)),
         "high": float(np.quantile(coherence, 0.975)),
         "expected": expected_mean_cosine(n, rows.shape[1], len(rows) - n),
-        "unbiased": float(np.mean([one.unbiased for one in fakes])),
-        "magnitude": float(np.mean([one.magnitude for one in fakes])),
+        "unbiased": float(np.mean([fake.unbiased for fake in fakes])),
+        "magnitude": float(np.mean([fake.magnitude for fake in fakes])),
     }
 
 
@@ -88,13 +88,13 @@ def _fewer_cells(data: str, setting: str) -> Row:
     from shesha.coherence import coherence_by_group
 
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
-    own, controls = (np.flatnonzero(labels == name) for name in (setting, screens.CONTROL))
+    cells, controls = (np.flatnonzero(labels == name) for name in (setting, screens.CONTROL))
     rng, drawn = np.random.default_rng(0), []
     for _ in range(50):
-        rows = np.concatenate([controls, rng.choice(own, 25, replace=False)])
+        rows = np.concatenate([controls, rng.choice(cells, 25, replace=False)])
         drawn.append(coherence_by_group(X[rows], labels[rows], screens.CONTROL, n_draws=0).groups[0])
     names = (*SCORES, "magnitude", "unbiased_magnitude")
-    return {"n": 25, **{name: float(np.mean([getattr(one, name) for one in drawn])) for name in names}}
+    return {"n": 25, **{name: float(np.mean([getattr(group, name) for group in drawn])) for name in names}}
 
 
 def _method(data: str, setting: str) -> Row:
@@ -102,13 +102,13 @@ def _method(data: str, setting: str) -> Row:
     from shesha.bio.analysis import correlation
 
     table = screens.targets(setting, DRAWS[setting]) if data == SCREEN else screens.types()
-    found: Row = {}
+    row: Row = {}
     for score, link in zip(SCORES, table.links, strict=True):
         rho = correlation(table.to_frame(), y=score)
-        found |= {f"{score}_{name}": float(getattr(rho, name)) for name in ("rho", "low", "high")}
-        found |= {f"{score}_chance": link.chance, f"{score}_fake_low": link.chance_low}
-        found |= {f"{score}_fake_high": link.chance_high, f"{score}_p": link.p_value, f"{score}_naive_p": rho.p_value}
-    return found
+        row |= {f"{score}_{name}": float(getattr(rho, name)) for name in ("rho", "low", "high")}
+        row |= {f"{score}_chance": link.chance, f"{score}_fake_low": link.chance_low}
+        row |= {f"{score}_fake_high": link.chance_high, f"{score}_p": link.p_value, f"{score}_naive_p": rho.p_value}
+    return row
 
 
 def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
@@ -117,19 +117,19 @@ def _tables(data: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     return screens.targets().to_frame(), screens.fake_targets()
 
 
-def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
+def _compare_row(data: str, x: str, y: str, covariates: Sequence[str] = ()) -> Row:
     """A rank correlation with its interval, compared with the same of fakes."""
     from shesha.bio.analysis import compare_with_null_tables, correlation
 
     table, fakes = _tables(data)
-    rho = correlation(table, x, y, given=given)
+    rho = correlation(table, x, y, given=covariates)
 
-    def statistic(one: pd.DataFrame) -> float:
-        return correlation(one, x, y, given=given, n_bootstrap=0).rho
+    def statistic(frame: pd.DataFrame) -> float:
+        return correlation(frame, x, y, given=covariates, n_bootstrap=0).rho
 
     # Correlations below zero are asked for on their own side.
     side = -1.0 if rho.rho < 0 else 1.0
-    fake = compare_with_null_tables(table, fakes, lambda one: side * statistic(one))
+    fake = compare_with_null_tables(table, fakes, lambda frame: side * statistic(frame))
     low, high = sorted((side * fake.low, side * fake.high))
     return {
         "rho": rho.rho,
@@ -145,8 +145,8 @@ def _compare_row(data: str, x: str, y: str, given: Sequence[str] = ()) -> Row:
 
 
 def _partial_correlation(data: str, setting: str) -> Row:
-    score, _, given = setting.partition(" given ")
-    return _compare_row(data, "magnitude", score, GIVEN[given])
+    score, _, covariate = setting.partition(" given ")
+    return _compare_row(data, "magnitude", score, GIVEN[covariate])
 
 
 def _confound(data: str, setting: str) -> Row:
@@ -169,15 +169,15 @@ def _components(data: str, setting: str) -> Row:
     )
     rho = correlation(table, y=score)
     fakes = screens.fake_targets(int(k), 100)
-    fake = compare_with_null_tables(table, fakes, lambda one: correlation(one, y=score, n_bootstrap=0).rho)
-    alike = {
+    fake = compare_with_null_tables(table, fakes, lambda frame: correlation(frame, y=score, n_bootstrap=0).rho)
+    agreement = {
         f"rank_{name}": float(spearmanr(table[name], fifty[name].loc[table.index]).statistic)
         for name in (score, "magnitude")
     }
     return {
         **{"rho": rho.rho, "rho_low": rho.low, "rho_high": rho.high},
         **{"chance": fake.chance, "fake_low": fake.low, "fake_high": fake.high, "fake_p": fake.p_value},
-        **{"rank_score": alike[f"rank_{score}"], "rank_magnitude": alike["rank_magnitude"]},
+        **{"rank_score": agreement[f"rank_{score}"], "rank_magnitude": agreement["rank_magnitude"]},
     }
 
 
@@ -187,19 +187,19 @@ def _seeds(data: str, setting: str) -> Row:
 
     labels, X = screens.papalexi().obs["target"].to_numpy(), screens.papalexi().obsm["X_pca"]
     share = 1.0 if setting == "all cells" else 0.8
-    found = seed_ablation(X, labels, screens.CONTROL, share=share, n_bootstrap=0)
-    rho = np.array([one["rho"] for one in found.correlations.values()])
-    return {"rho": float(rho.mean()), "rho_sd": float(rho.std()), "rank_score": found.consistency["coherence"]["min"]}
+    result = seed_ablation(X, labels, screens.CONTROL, share=share, n_bootstrap=0)
+    rho = np.array([entry["rho"] for entry in result.correlations.values()])
+    return {"rho": float(rho.mean()), "rho_sd": float(rho.std()), "rank_score": result.consistency["coherence"]["min"]}
 
 
 def _influence_range(data: str, setting: str) -> Row:
     """Leave out each target in turn."""
     from shesha.bio.analysis import influence
 
-    found = influence(screens.targets().to_frame(), y=setting)
-    most, least = found.iloc[0], found.iloc[-1]
+    table = influence(screens.targets().to_frame(), y=setting)
+    most, least = table.iloc[0], table.iloc[-1]
     return {
-        **{"rho_low": float(found.rho_without.min()), "rho_high": float(found.rho_without.max())},
+        **{"rho_low": float(table.rho_without.min()), "rho_high": float(table.rho_without.max())},
         **{"helpful": str(most.name), "helpful_change": float(most.change)},
         **{"harmful": str(least.name), "harmful_change": float(least.change)},
     }
@@ -209,18 +209,18 @@ def _quartiles(data: str, setting: str) -> Row:
     """Most and least discordant quarter of the targets, compared with those of fakes."""
     from shesha.bio.analysis import discordance_quartiles, discordances
 
-    def ratios(one: pd.DataFrame) -> tuple[float, float, float]:
-        found = discordance_quartiles(one, y=setting)
-        first, last = (cast(Any, found.loc[name]) for name in ("Q1", "Q4"))
+    def ratios(frame: pd.DataFrame) -> tuple[float, float, float]:
+        quartiles = discordance_quartiles(frame, y=setting)
+        first, last = (cast(Any, quartiles.loc[name]) for name in ("Q1", "Q4"))
         score, magnitude = (last[f"{name}_sd"] / first[f"{name}_sd"] for name in (setting, "magnitude"))
         return float(score), float(magnitude), float(last["median_n"] / first["median_n"])
 
     real, fakes = screens.targets().to_frame(), screens.fake_targets()[:100]
-    found, fake = ratios(real), np.median([ratios(one) for one in fakes], axis=0)
+    real_ratios, fake = ratios(real), np.median([ratios(frame) for frame in fakes], axis=0)
     ordered = discordances(real, y=setting).sort_values()
     names = ("sd_score", "sd_magnitude", "median_n")
     return {
-        **{f"{name}_ratio": value for name, value in zip(names, found, strict=True)},
+        **{f"{name}_ratio": value for name, value in zip(names, real_ratios, strict=True)},
         **{f"{name}_fake": float(value) for name, value in zip(names, fake, strict=True)},
         "far_not_alike": ", ".join(ordered.index[::-1][:4]),
         "alike_not_far": ", ".join(ordered.index[:4]),
@@ -235,12 +235,12 @@ def _mixed_model_row(data: str, setting: str) -> Row:
     options: dict[str, Any] = {"centre": how == "centred"}
     model = mixed_model(screens.both(), score, **options)
     values: Row = {"residual": model.residual_variance, "between": model.dataset_variance, "fitted": model.fitted}
-    fakes = [mixed_model(one, score, **options) for one in screens.fakes_of_both()[:25]]
+    fakes = [mixed_model(frame, score, **options) for frame in screens.fakes_of_both()[:25]]
     for place, effect in enumerate(model.effects):
         name = effect.predictor.replace(" ", "_")
         values |= {f"{name}_beta": effect.beta, f"{name}_low": effect.low, f"{name}_high": effect.high}
         values |= {f"{name}_z": effect.z, f"{name}_model_p": effect.p_value}
-        values[f"{name}_fake"] = float(np.mean([one.effects[place].beta for one in fakes]))
+        values[f"{name}_fake"] = float(np.mean([fake.effects[place].beta for fake in fakes]))
     return values
 
 
@@ -250,11 +250,11 @@ def _pool_row(data: str, setting: str) -> Row:
 
     score, _, scaled = setting.partition(", ")
 
-    def rho(one: pd.DataFrame, n_bootstrap: int) -> Any:
-        return pooled_correlations(one, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
+    def rho(frame: pd.DataFrame, n_bootstrap: int) -> Any:
+        return pooled_correlations(frame, y=score, n_bootstrap=n_bootstrap).set_index("scaled").loc[scaled]
 
     pooled = rho(screens.both(), 2000)
-    fakes = np.array([rho(one, 0).rho for one in screens.fakes_of_both()])
+    fakes = np.array([rho(frame, 0).rho for frame in screens.fakes_of_both()])
     return {
         **{"rho": float(pooled.rho), "rho_low": float(pooled.low), "rho_high": float(pooled.high)},
         "chance": float(fakes.mean()),
@@ -269,12 +269,12 @@ def _null_model(data: str, setting: str) -> Row:
     from shesha.bio.analysis import correlation, null_model
 
     table = null_model(500, **NULL_MODELS[setting])
-    found: Row = {}
-    for name, x, given in (("magnitude", "magnitude", ()), ("snr", "snr", ()), ("partial", "magnitude", ("snr",))):
-        rho = correlation(table, x, given=given, n_bootstrap=1000)
-        found |= {f"{name}_rho": rho.rho, f"{name}_low": rho.low, f"{name}_high": rho.high}
-    within = [correlation(own, n_bootstrap=0).rho for _, own in table.groupby("noise")]
-    return {**found, "within_noise": float(min(within))}
+    row: Row = {}
+    for name, x, covariates in (("magnitude", "magnitude", ()), ("snr", "snr", ()), ("partial", "magnitude", ("snr",))):
+        rho = correlation(table, x, given=covariates, n_bootstrap=1000)
+        row |= {f"{name}_rho": rho.rho, f"{name}_low": rho.low, f"{name}_high": rho.high}
+    within = [correlation(group, n_bootstrap=0).rho for _, group in table.groupby("noise")]
+    return {**row, "within_noise": float(min(within))}
 
 
 PARTS: Mapping[str, Callable[[str, str], Row]] = {

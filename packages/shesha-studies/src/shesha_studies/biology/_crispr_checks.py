@@ -101,18 +101,18 @@ def numbers(statistics: Found) -> Mapping[str, float]:
 def _reasons(statistics: Found) -> dict[str, str]:
     """Why ours differ, by key; "" is the reason of all others. Numbers are those of other readings of the recipe."""
     reading, null = statistics.build("reading"), statistics.build("null model", data=GAUSSIAN)
-    at = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
-    spread, n = (", ".join(f"{one:.2f}" for one in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
+    stats = {name: statistics.get(name, "reading", "10,000 counts") for name in OF_READING}
+    spread, n = (", ".join(f"{rho:.2f}" for rho in reading.get(f"{name}_rho", ())) for name in ("spread", "n"))
     normalisation = (
         "We have 299 genes and scale counts to their median total. Scaled to 10,000, the same cells have a mean "
-        f"magnitude of {at['magnitude_mean']:.2f} (SD {at['magnitude_sd']:.2f}, {at['magnitude_low']:.2f} to "
-        f"{at['magnitude_high']:.2f}) and stabilities up to {at['coherence_high']:.2f}, so the normalisation sets "
-        "these numbers."
+        f"magnitude of {stats['magnitude_mean']:.2f} (SD {stats['magnitude_sd']:.2f}, {stats['magnitude_low']:.2f} to "
+        f"{stats['magnitude_high']:.2f}) and stabilities up to {stats['coherence_high']:.2f}, so the normalisation "
+        "sets these numbers."
     )
     targets = len(statistics.build("group"))
     ranks = f"Magnitude and SNR rank these {targets} targets in the same order, so nothing is left to correlate."
     guides, controls = (statistics.get(name, "counts", "cells") for name in ("n_guides", "n_controls"))
-    made = {
+    reasons = {
         "": normalisation,
         **{"partial": ranks, "partial_p": ranks},
         "rho_spread": f"The spread depends on genes and normalisation: three normalisations give {spread}. We "
@@ -126,14 +126,14 @@ def _reasons(statistics: Found) -> dict[str, str]:
     }
     if len(null):
         open_ = f"The text gives neither effects nor numbers of cells. Our {len(null)} choices"
-        made["null_magnitude"] = (
+        reasons["null_magnitude"] = (
             f"{open_} give {null.magnitude_rho.min():.2f} to {null.magnitude_rho.max():.2f}, of either sign."
         )
-        made["null_partial"] = (
+        reasons["null_partial"] = (
             f"{open_} leave {null.partial_rho.min():.2f} to {null.partial_rho.max():.2f}, because SNR ranks coherence "
             f"at {null.snr_rho.min():.4f} or above."
         )
-    return made
+    return reasons
 
 
 OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high", "coherence_high")
@@ -141,24 +141,24 @@ OF_READING = ("magnitude_mean", "magnitude_sd", "magnitude_low", "magnitude_high
 
 def published_checks(statistics: Found, published: pd.DataFrame) -> Iterator[Check]:
     """Go through every line of the tables and the text."""
-    ours, reasons = numbers(statistics), _reasons(statistics)
+    values, reasons = numbers(statistics), _reasons(statistics)
     for line in cast(Any, published.itertuples(index=False)):
         what = f"{line.data}: {line.what}"
         key = "" if line.key != line.key else str(line.key)
         if not key:
             why = _MISSING.get(str(line.data), _POOLED)
-            told = next((told for name, told in _CONTRADICTED.items() if _contradicts(line, name)), "")
-            why += f"; contradicts itself: {told}" if told else ""
+            contradiction = next((text for name, text in _CONTRADICTED.items() if _contradicts(line, name)), "")
+            why += f"; contradicts itself: {contradiction}" if contradiction else ""
             yield Check(line.where, what, _interval_text(line), None, UNREACHABLE, why)
         elif key.startswith("partial"):
             reason = statistics.build("given").reason if statistics.has("given") else None
             verdict = NOT_RUN if reason is None else DIFFERS
             yield Check(line.where, what, line.published, "not estimable", verdict, reasons[key])
         elif key.endswith("_p"):
-            yield _p_value(line.where, what, str(line.published), ours[key], reasons.get(key, reasons[""]))
+            yield _p_value(line.where, what, str(line.published), values[key], reasons.get(key, reasons[""]))
         else:
-            found = _number(line, what, ours[key], reasons.get(key, reasons[""]), statistics)
-            yield replace(found, basis=RECIPE) if line.data == GAUSSIAN and key != "null_n" else found
+            check = _number(line, what, values[key], reasons.get(key, reasons[""]), statistics)
+            yield replace(check, basis=RECIPE) if line.data == GAUSSIAN and key != "null_n" else check
 
 
 def _contradicts(line: Any, name: str) -> bool:
@@ -171,37 +171,37 @@ def _interval_text(line: Any) -> str:
     return str(line.published) if line.low != line.low else f"{line.published} [{line.low}, {line.high}]"
 
 
-def _number(line: Any, what: str, ours: float, why: str, statistics: Found) -> Check:
+def _number(line: Any, what: str, value: float, why: str, statistics: Found) -> Check:
     key, text = str(line.key), str(line.published)
     decimals = len(text.partition(".")[2]) if "." in text else 0
-    theirs = tolerance.interval_error(float(line.low), float(line.high))
+    published_error = tolerance.interval_error(float(line.low), float(line.high))
     if key.startswith("null"):
-        theirs, decimals = 0.0, min(decimals, 2)
+        published_error, decimals = 0.0, min(decimals, 2)
     # Both numbers have the sampling error of a correlation over the targets.
-    error = tolerance.correlation_error(ours, len(statistics.build("group"))) if key.startswith("rho_") else 0.0
+    error = tolerance.correlation_error(value, len(statistics.build("group"))) if key.startswith("rho_") else 0.0
     null = statistics.build("null model", data=GAUSSIAN)
     wanted = key == "null_magnitude" and len(null) > 0
     admissible = (float(null.magnitude_rho.min()), float(null.magnitude_rho.max())) if wanted else None
     if admissible is not None and admissible[0] < 0 < admissible[1]:
-        return Check(line.where, what, float(text), ours, INCONCLUSIVE, why)
+        return Check(line.where, what, float(text), value, INCONCLUSIVE, why)
     return judge_number(
         line.where,
         what,
         float(text),
-        ours,
+        value,
         error=error,
-        published_error=theirs or error,
+        published_error=published_error or error,
         decimals=decimals,
         why=why,
         admissible=admissible,
     )
 
 
-def _p_value(where: str, what: str, published: str, ours: float, why: str) -> Check:
+def _p_value(where: str, what: str, published: str, p_value: float, why: str) -> Check:
     """A p-value agrees if it is as small as was said, or within a factor of three."""
-    if ours != ours:
+    if p_value != p_value:
         return Check(where, what, published, None, NOT_RUN, "these rows do not contain the cell")
-    same = tolerance.p_values_agree(published, ours)
+    same = tolerance.p_values_agree(published, p_value)
     if same is None:
-        return Check(where, what, published, f"{ours:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)
-    return Check(where, what, published, f"{ours:.2g}", AGREES if same else DIFFERS, "" if same else why)
+        return Check(where, what, published, f"{p_value:.2g}", INCONCLUSIVE, tolerance.UNDECIDED)
+    return Check(where, what, published, f"{p_value:.2g}", AGREES if same else DIFFERS, "" if same else why)

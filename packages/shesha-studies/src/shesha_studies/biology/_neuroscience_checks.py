@@ -108,9 +108,9 @@ def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Numbe
         "wuc_shesha": ("wuc", "shesha"),
     }
     for key, (first, second) in pairs.items():
-        one = session_correlation(rows, first, second)
-        error = (one["high"] - one["low"]) / 3.92
-        values |= {key: Number(one["rho"], error), f"{key}_p": Number(one["naive_p"])}
+        result = session_correlation(rows, first, second)
+        error = (result["high"] - result["low"]) / 3.92
+        values |= {key: Number(result["rho"], error), f"{key}_p": Number(result["naive_p"])}
     if len(sessions) > 3:
         alone = spearmanr(sessions.shesha, sessions.accuracy_change)
         values["change_shesha"] = Number(float(alone.statistic), 1 / np.sqrt(len(sessions) - 3))
@@ -120,28 +120,28 @@ def _correlations(rows: pd.DataFrame, sessions: pd.DataFrame) -> dict[str, Numbe
 
 def _regions(rows: pd.DataFrame) -> dict[str, Number]:
     values: dict[str, Number] = {}
-    for region, own in rows.groupby("region"):
-        values[f"n {region}"] = Number(len(own))
+    for region, group in rows.groupby("region"):
+        values[f"n {region}"] = Number(len(group))
         for score in ("shesha", "drift", "wuc"):
-            one = Number.build(over_sessions(own, score))
+            number = Number.build(over_sessions(group, score))
             # Few areas of few sessions: no smaller than their own spread says.
-            spread = float(own[score].std() / np.sqrt(len(own)))
+            spread = float(group[score].std() / np.sqrt(len(group)))
             values[f"{score} {region}"] = Number(
-                one.value, max((e for e in (one.error, spread) if e == e), default=float("nan"))
+                number.value, max((e for e in (number.error, spread) if e == e), default=float("nan"))
             )
     return values
 
 
 def published_checks(rows: pd.DataFrame, published: pd.DataFrame) -> Iterator[Check]:
     """Go through every line of the tables and the text."""
-    ours = numbers(rows)
+    values = numbers(rows)
     read = {name: float(rows[name].mean()) for name in ("whitened", "nine", "nine_chance")}
     read |= {"conditions": float(rows.n_conditions.median()), "sessions": float(rows.session.nunique())}
     for line in cast(Any, published.itertuples(index=False)):
         if line.key != line.key:
             yield Check(line.where, line.what, line.published, None, UNREACHABLE, _HAND.format(**read))
             continue
-        answer = ours.get(line.key, Number(float("nan")))
+        answer = values.get(line.key, Number(float("nan")))
         if line.key.startswith(("n_", "n ")) and line.key != "n_conditions":
             yield Check(line.where, line.what, line.published, answer.value, UNREACHABLE, _HAND.format(**read))
             continue
@@ -168,25 +168,29 @@ def _why(key: str) -> str:
     return _WHY.get(key) or _WHY.get(key.partition(" ")[0]) or _WHY.get(key.partition("_")[0], _HAND)
 
 
-def _p_value(line: Any, ours: float, reason: str) -> Check:
+def _p_value(line: Any, p_value: float, reason: str) -> Check:
     """A p-value, which is that of another number of observations, agrees on the same side of 0.05."""
-    if ours != ours:
+    if p_value != p_value:
         return judge_number(line.where, line.what, line.published, None, why=reason)
-    near = tolerance.p_values_agree(f"{line.published:g}", ours)
+    near = tolerance.p_values_agree(f"{line.published:g}", p_value)
     if near is None:
-        return Check(line.where, line.what, line.published, ours, INCONCLUSIVE, tolerance.UNDECIDED)
-    same = near or max(ours, line.published) <= 0.05
+        return Check(line.where, line.what, line.published, p_value, INCONCLUSIVE, tolerance.UNDECIDED)
+    same = near or max(p_value, line.published) <= 0.05
     agrees = "" if near else f"{LOOSE} any p-value on the same side of 0.05 would agree"
     why = agrees if same else f"{reason} Areas are taken as independent, as in the paper."
-    return Check(line.where, line.what, line.published, ours, AGREES if same else DIFFERS, why)
+    return Check(line.where, line.what, line.published, p_value, AGREES if same else DIFFERS, why)
 
 
 def order_of_regions(rows: pd.DataFrame, published: pd.DataFrame, score: str, table: str = "shesha") -> float:
     """Rank correlation of the regions' means with the published ones."""
     known = published[published.key.astype(str).str.startswith(f"{table} ") & published["where"].str.contains("Table")]
     means = {line.key.partition(" ")[2]: float(line.published) for line in cast(Any, known.itertuples())}
-    ours = rows.groupby("region")[score].mean()
-    both = [(ours[region], value) for region, value in means.items() if region in ours and ours[region] == ours[region]]
+    scores = rows.groupby("region")[score].mean()
+    both = [
+        (scores[region], value)
+        for region, value in means.items()
+        if region in scores and scores[region] == scores[region]
+    ]
     if len(both) < 4:
         return float("nan")
     return float(spearmanr(*np.array(both).T).statistic)

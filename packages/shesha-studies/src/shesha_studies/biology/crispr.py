@@ -24,7 +24,7 @@ SCALED = ("raw", "both", "magnitude")
 
 
 def _cells(part: str, settings: Sequence[str], data: str = SCREEN) -> list[dict[str, str]]:
-    return [{"part": part, "data": data, "setting": one} for one in settings]
+    return [{"part": part, "data": data, "setting": setting} for setting in settings]
 
 
 _EACH = [f"{score} given {given}" for score in SCORES for given in GIVEN]

@@ -22,16 +22,16 @@ ON_WIDTH = ["before, with width", "after, with width"]
 def mean_trends(rows: pd.DataFrame) -> pd.DataFrame:
     """Correlate scores with capability and with width within each set of models, and average over sets."""
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
-    found = trends(free, ["raw", "score"]).rename(columns={"raw": "before", "score": "after"})
+    table = trends(free, ["raw", "score"]).rename(columns={"raw": "before", "score": "after"})
     wide = trends(free, ["raw", "score"], "width")
-    found["before, with width"], found["after, with width"] = wide["raw"], wide["score"]
-    return found
+    table["before, with width"], table["after, with width"] = wide["raw"], wide["score"]
+    return table
 
 
 def published_numbers(rows: pd.DataFrame, measures: dict[str, list[str]], keys: list[str]) -> Answers:
     """Answer numbers of the published models, which are not available; `measures` are the library's names."""
-    found = mean_trends(rows)
-    means = found.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
+    table = mean_trends(rows)
+    means = table.groupby("measure")[["before", "after", *ON_WIDTH]].mean()
     return _numbers(means, measures, keys)
 
 
@@ -39,13 +39,13 @@ def _numbers(means: pd.DataFrame, measures: dict[str, list[str]], keys: list[str
     """Numbers of the published models; compared with them, in the reason, those of the stand-ins."""
     answers: Answers = {}
     names = measures["names"]
-    for key in (one for one in keys if one.startswith(("table", "text"))):
+    for key in (label for label in keys if label.startswith(("table", "text"))):
         place = key.split(" ", 1)[1].removesuffix(" before").removesuffix(" after")
-        measure = next((own for own, name in zip(measures["all"], names, strict=True) if name == place), None)
+        measure = next((spec for spec, name in zip(measures["all"], names, strict=True) if name == place), None)
         column = "after" if key.endswith("after") else "before"
         known = dict(zip(means.index, means[column].to_numpy(dtype=float), strict=True))
-        ours = f"; on the stand-ins {known[measure]:+.2f}" if measure in known else ""
-        answers[key] = unreachable(f"{MODELS_MISSING}{ours}.")
+        suffix = f"; on the stand-ins {known[measure]:+.2f}" if measure in known else ""
+        answers[key] = unreachable(f"{MODELS_MISSING}{suffix}.")
     answers["least p"] = Found(1 / 501, decimals=3)
     return answers
 

@@ -64,7 +64,7 @@ def sides(data: str, epochs: int, width: int, partner: int) -> Sides:
         half = len(words) // 2
         worth = net.accuracy(words[:half], labels[:half])
         return Sides(_units(net.layers(words[:N])), _units(list(encoder[:, :N])), labels[:N], worth)
-    (left, labels), (right, _) = (as_rows(data, seen, "test") for seen in ("left", "right"))
+    (left, labels), (right, _) = (as_rows(data, side, "test") for side in ("left", "right"))
     net = network(data, "left", width, epochs, 0)
     other = network(data, "right", partner, max(EPOCHS) if epochs else 0, 1)
     worth = net.accuracy(left, labels)
@@ -101,11 +101,11 @@ def trends(rows: pd.DataFrame, names: Sequence[str], axis: str = "capability") -
     import pandas as pd
 
     keys = [key for key in ("measure", "data", "partner") if key in rows]
-    found = []
-    for key, own in rows.groupby(keys, sort=False):
-        ranks = own[axis].rank()
-        found.append([*key, *(_correlation(ranks, own[name]) for name in names)])
-    return pd.DataFrame(found, columns=[*keys, *names])
+    lines = []
+    for key, group in rows.groupby(keys, sort=False):
+        ranks = group[axis].rank()
+        lines.append([*key, *(_correlation(ranks, group[name]) for name in names)])
+    return pd.DataFrame(lines, columns=[*keys, *names])
 
 
 def _correlation(ranks: pd.Series[float], scores: pd.Series[float]) -> float:

@@ -86,9 +86,9 @@ def _related_scores(d: int, seed: int) -> dict[str, float]:
     """CKA of two representations that share part rho of their variance, raw and calibrated."""
     rng = np.random.default_rng([1, seed, d])
     U, V, W = rng.standard_normal((3, N, d))
-    X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * own for own in (V, W))
-    found = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
-    return {"related_raw": found.observed, "related_adjusted": found.adjusted, "related_gated": found.score}
+    X, Y = (np.sqrt(RHO) * U + np.sqrt(1 - RHO) * noise for noise in (V, W))
+    result = calibrate(X, Y, "CKA", n_permutations=200, seed=seed)
+    return {"related_raw": result.observed, "related_adjusted": result.adjusted, "related_gated": result.score}
 
 
 @null_baselines.page
@@ -96,7 +96,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare means with the formulas."""
     assert published is not None
     table = rows.groupby("d").mean(numeric_only=True).drop(columns="seed").reset_index()
-    made, axes = figure(2)
+    fig, axes = figure(2)
     axes[0].errorbar(
         table.d, table.energy, 2 * table.energy_error / np.sqrt(rows.seed.nunique()), fmt="o-", label="energy"
     )
@@ -120,7 +120,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         ),
     )
     picture = Picture(
-        "null_baselines", made, "Means compared with their formulas; CKA with a shared signal against the width"
+        "null_baselines", fig, "Means compared with their formulas; CKA with a shared signal against the width"
     )
     return Page("", (("Means", table),), (picture,), notes, against(published, {}))
 

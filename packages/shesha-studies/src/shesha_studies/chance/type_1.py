@@ -45,7 +45,7 @@ def _grid(
     measures: Sequence[str], kinds: Sequence[str], sizes: Sequence[int], ratios: Sequence[float], seeds: int
 ) -> list[dict[str, Any]]:
     names = ("measure", "kind", "n", "ratio", "seed")
-    return [dict(zip(names, one, strict=True)) for one in product(measures, kinds, sizes, ratios, range(seeds))]
+    return [dict(zip(names, cell, strict=True)) for cell in product(measures, kinds, sizes, ratios, range(seeds))]
 
 
 @study(
@@ -109,9 +109,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     table = table.rename(columns={"mean": "rate", "size": "draws"})
     free = table[~table.kind.isin(DEPENDENT)]
     low, high = binomial_limits(ALPHA, int(free.draws.min()))
-    made, axes = figure(2, width=4.8)
-    for place, (_, one) in enumerate(free.groupby("measure", sort=False)):
-        axes[0].scatter(np.full(len(one), place), one.rate, s=16)
+    fig, axes = figure(2, width=4.8)
+    for place, (_, group) in enumerate(free.groupby("measure", sort=False)):
+        axes[0].scatter(np.full(len(group), place), group.rate, s=16)
     axes[0].axhspan(low, high, color="0.9", zorder=0)
     axes[0].set(ylabel="share with p <= 0.05", ylim=(0, max(0.2, free.rate.max() * 1.1)), title="independent rows")
     axes[0].set_xticks(range(free.measure.nunique()), free.measure.unique(), rotation=20, ha="right", fontsize="small")
@@ -128,7 +128,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "are short for AR(0.9).",
     )
     picture = Picture(
-        "type_1", made, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
+        "type_1", fig, "Share of unrelated pairs called similar, one dot per configuration; dependent rows"
     )
     return Page("", (("Rates", table),), (picture,), notes, against(published, {}))
 
@@ -138,16 +138,16 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Shares of unrelated pairs that are called similar, of independent rows and of rows that are not."""
     hits = rows.p_value <= ALPHA
     free = ~rows.kind.isin(DEPENDENT)
-    single = [rate(int(one.sum()), len(one)) for _, one in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
-    made = {
+    single = [rate(int(part.sum()), len(part)) for _, part in hits[free].groupby([rows[key] for key in _CONFIGURATION])]
+    values = {
         "rate": rate(int(hits[free].sum()), int(free.sum())),
         "pairs": Fact(float(free.sum())),
         "configurations": Fact(float(len(single))),
-        "configurations_above": Fact(float(sum(one.low > ALPHA for one in single))),
+        "configurations_above": Fact(float(sum(fact.low > ALPHA for fact in single))),
     }
     for kind in DEPENDENT:
-        own = rows.kind == kind
-        if own.any():
-            made[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[own].sum()), int(own.sum()))
-    both = [made[name] for name in ("clusters_free", "series_free") if name in made]
-    return made | ({"dependent_free": min(both, key=lambda one: one.value)} if both else {})
+        mask = rows.kind == kind
+        if mask.any():
+            values[kind.replace(", ", "_").replace(" ", "_")] = rate(int(hits[mask].sum()), int(mask.sum()))
+    both = [values[name] for name in ("clusters_free", "series_free") if name in values]
+    return values | ({"dependent_free": min(both, key=lambda fact: fact.value)} if both else {})

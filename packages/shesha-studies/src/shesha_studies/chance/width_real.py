@@ -81,18 +81,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     columns = {"width": "total_width", "effective dimension": "effective"}
     import pandas as pd
 
-    found = {key: own[list(columns.values())].corrwith(own.threshold) for key, own in groups}
+    correlations = {key: group[list(columns.values())].corrwith(group.threshold) for key, group in groups}
     table = (
-        pd.DataFrame(found)
+        pd.DataFrame(correlations)
         .T.rename_axis(index=["data", "trained"])
         .rename(columns={value: f"correlation of the threshold with {key}" for key, value in columns.items()})
     )
     ranges = groups[["threshold", "score", "accuracy", "effective"]].agg(["min", "max"])
-    ranges.columns = [" ".join(one) for one in ranges.columns]
-    made, axes = figure(2)
-    for (data, kind), own in groups:
-        axes[0].scatter(own.total_width, own.threshold, s=14, label=f"{data}, {kind}")
-        axes[1].scatter(own.effective, own.threshold, s=14)
+    ranges.columns = [" ".join(column) for column in ranges.columns]
+    fig, axes = figure(2)
+    for (data, kind), group in groups:
+        axes[0].scatter(group.total_width, group.threshold, s=14, label=f"{data}, {kind}")
+        axes[1].scatter(group.effective, group.threshold, s=14)
     axes[0].set(xlabel="total width", ylabel="threshold of CKA (n = 1,024)")
     axes[1].set(xlabel="root of the participation ratios", ylabel="threshold of CKA (n = 1,024)")
     axes[0].legend(frameon=False, fontsize="x-small")
@@ -106,18 +106,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "algebra, copies of columns leave linear CKA as it is.",
     )
     picture = Picture(
-        "width_real", made, "Threshold of chance against the total width, and against the effective dimension"
+        "width_real", fig, "Threshold of chance against the total width, and against the effective dimension"
     )
     tables = (("Correlations", table.reset_index()), ("Ranges", ranges.reset_index()))
     return Page("", tables, (picture,), notes, against(published, {}))
 
 
-def _given_effective(own: pd.DataFrame) -> Fact:
+def _given_effective(table: pd.DataFrame) -> Fact:
     """Correlation of threshold and width with the effective dimension held fixed; networks are the units."""
-    width, other = (own[name].corr(own.threshold) for name in ("total_width", "effective"))
-    both = own.total_width.corr(own.effective)
+    width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
+    both = table.total_width.corr(table.effective)
     partial = (width - other * both) / np.sqrt((1 - other**2) * (1 - both**2))
-    return rank_correlation(float(partial), own["first"].nunique() + own["second"].nunique(), 1)
+    return rank_correlation(float(partial), table["first"].nunique() + table["second"].nunique(), 1)
 
 
 @width_real.facts
@@ -128,20 +128,20 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     # Networks, not pairs, are the units of the interval.
     lowest = min(
         (
-            rank_correlation(float(own.total_width.corr(own.threshold)), own["first"].nunique() + own.second.nunique())
-            for _, own in groups
+            rank_correlation(float(df.total_width.corr(df.threshold)), df["first"].nunique() + df.second.nunique())
+            for _, df in groups
         ),
-        key=lambda one: one.value,
+        key=lambda fact: fact.value,
     )
-    given = min((_given_effective(own) for _, own in groups), key=lambda one: one.value)
-    ranges = {name: [own[name].corr(own.threshold) for _, own in groups] for name in ("total_width", "effective")}
-    told = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
-    return as_facts(told | {"width": lowest, "width_given_effective": given} | _same_width(plain))
+    partial = min((_given_effective(df) for _, df in groups), key=lambda fact: fact.value)
+    ranges = {name: [df[name].corr(df.threshold) for _, df in groups] for name in ("total_width", "effective")}
+    extremes = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
+    return as_facts(extremes | {"width": lowest, "width_given_effective": partial} | _same_width(plain))
 
 
 def _same_width(plain: pd.DataFrame) -> dict[str, Fact]:
     """Factor between the thresholds of trained and of untrained networks of one width on the same images."""
-    own = plain[plain["first"] == plain.second].pivot_table(
+    table = plain[plain["first"] == plain.second].pivot_table(
         index=["data", "first"], columns="epochs", values="threshold"
     )
-    return {"same_width": over_draws(own.max(axis=1) / own.min(axis=1))} if own.shape[1] > 1 else {}
+    return {"same_width": over_draws(table.max(axis=1) / table.min(axis=1))} if table.shape[1] > 1 else {}

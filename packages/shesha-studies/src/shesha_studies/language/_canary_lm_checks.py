@@ -26,11 +26,11 @@ def model_tables(rows: Table, real: str) -> dict[str, Table]:
     return {name: _numbers(rows[rows.model == name]) for name in dict.fromkeys((real, *TINY))}
 
 
-def _numbers(own: Table) -> Table:
+def _numbers(changes: Table) -> Table:
     """Correlations under noise by task, and how well each number tells losses from none over all changes."""
     import pandas as pd
 
-    noise, every = own[own.kind == "noise"], own[own.kind != "precision"]
+    noise, every = changes[changes.kind == "noise"], changes[changes.kind != "precision"]
     lost, stable = (every["drop"] > STABLE).to_numpy(), every[every["drop"] < STABLE]
     numbers = {}
     for name in (*SHOWN, "amount"):
@@ -55,8 +55,8 @@ def checks(own: Table, name: str, numbers: Table, published: Table, claims: Tabl
 
     def ours(row: str, what: str) -> float | None:
         kind, _, amount = ("rank 8" if row == "scale 0.01" else row).partition(" ")
-        at = (kind, float(amount) if amount else 8.0 if kind == "int8" else 4.0)
-        return float(means.loc[at, what]) if at in means.index and what in means.columns else None
+        key = (kind, float(amount) if amount else 8.0 if kind == "int8" else 4.0)
+        return float(means.loc[key, what]) if key in means.index and what in means.columns else None
 
     for table in ("Table 49", "Table 50", "Table 51"):
 
@@ -84,13 +84,13 @@ def _scale_loss(value: float | None, what: str, share: float) -> float | None:
 def _quotient(published: Table, what: str) -> float:
     if what.startswith("points"):
         both = [
-            number(published, "3.3", "LoRA", f"sensitivity at 5 % false positives, {one}")
-            for one in ("shesha", "procrustes")
+            number(published, "3.3", "LoRA", f"sensitivity at 5 % false positives, {key}")
+            for key in ("shesha", "procrustes")
         ]
         return both[0] - both[1]
     if what.startswith("times the drift"):
         return number(published, "3.3", "scale 0.001", "procrustes") / number(published, "3.3", "scale 0.001", "shesha")
     rates = [
-        number(published, "3.3", "stable (drop below 1 %)", f"false alarms, {one}") for one in ("procrustes", "shesha")
+        number(published, "3.3", "stable (drop below 1 %)", f"false alarms, {key}") for key in ("procrustes", "shesha")
     ]
     return rates[0] / rates[1]

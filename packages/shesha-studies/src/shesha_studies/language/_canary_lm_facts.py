@@ -20,16 +20,16 @@ def make_facts(rows: Table, published: Table) -> Facts:
     """Shares of changes that lose less than 1 % which pass a drift of 0.05, also of Procrustes squared, as printed."""
     rows = round_losses(rows)
     real = stand_in(rows, LEAST)
-    own, numbers = rows[rows.model == real], model_tables(rows, real)
-    still = own[(own.kind != "precision") & (own["drop"] < STABLE)]
+    changes, numbers = rows[rows.model == real], model_tables(rows, real)
+    still = changes[(changes.kind != "precision") & (changes["drop"] < STABLE)]
     alarms = still[["shesha", "cka", "procrustes", "squared"]].gt(BOUND).astype(float)
-    made = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
-    made |= {
+    facts = {str(name): rate(int(alarms[name].sum()), len(still)) for name in alarms}
+    facts |= {
         f"{name}_more": smallest(over_draws(alarms[name] - alarms[other]) for other in ("shesha", "cka"))
         for name in ("procrustes", "squared")
     }
-    return made | as_facts(
-        {"changes": len(still), "model": real, **_detection(own, numbers, real, published), **_damage(own)}
+    return facts | as_facts(
+        {"changes": len(still), "model": real, **_detection(changes, numbers, real, published), **_damage(changes)}
     )
 
 
@@ -64,11 +64,11 @@ def _least_order(noise: Table) -> float:
     return float(noise[["shesha", "cka", "procrustes"]].corrwith(noise.amount, method="spearman").min())
 
 
-def _damage(own: Table) -> dict[str, Fact | float | str]:
+def _damage(changes: Table) -> dict[str, Fact | float | str]:
     """What the least adapter moves, and what fewer bits and adapters cost."""
-    least = own[(own.kind == "scale") & (own.amount == 0.001)]
+    least = changes[(changes.kind == "scale") & (changes.amount == 0.001)]
     squared, shesha = float(least.squared.mean()), float(least.shesha.mean())
-    bits, adapters = own[own.kind.isin(["int8", "nf4"])], own[own.kind.isin(["rank", "scale"])]
+    bits, adapters = changes[changes.kind.isin(["int8", "nf4"])], changes[changes.kind.isin(["rank", "scale"])]
     rho, lost = adapters.shesha.corr(adapters["drop"], method="spearman"), int((bits.p_drop <= _LOST).sum())
     low, high = np.tanh(np.arctanh(rho) + np.array([-1.96, 1.96]) / np.sqrt(len(adapters) - 3))
     return {

@@ -20,7 +20,7 @@ def make_page(rows: Table, lines: Table) -> Page:
     losses = ["drop", "drop_verdicts", "drop_words"]
     means = subset.groupby(["kind", "amount"])[[*losses, *SHOWN]].mean().dropna(axis=1, how="all").reset_index()
     tables = (
-        *((name, one.dropna(axis=1, how="all").reset_index(names="number")) for name, one in numbers.items()),
+        *((name, table.dropna(axis=1, how="all").reset_index(names="number")) for name, table in numbers.items()),
         (f"{real}, means of draws; losses in per cent", means),
     )
     return Page(
@@ -46,7 +46,7 @@ _NOTES = (
 
 
 def _picture(rows: Table, model: str) -> Picture:
-    made, axes = figure(3, width=3.8, height=3.5)
+    fig, axes = figure(3, width=3.8, height=3.5)
     noise = rows[rows.kind == "noise"].groupby("amount")[[*SHOWN, "drop", "drop_words", "drop_verdicts"]].mean()
     for place, name in enumerate(SHOWN[:4]):
         axes[0].plot(noise.index, noise[name], color=PALETTE[place], label=NAMES[name])
@@ -67,6 +67,6 @@ def _picture(rows: Table, model: str) -> Picture:
         ax.legend(frameon=False, fontsize="x-small")
     return Picture(
         "canary_lm",
-        made,
+        fig,
         f"Drift and losses of {model} by noise, and its drift by the scale of random adapters",
     )

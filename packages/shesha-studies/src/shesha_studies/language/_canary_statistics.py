@@ -47,9 +47,9 @@ class Found:
         table = lines_of(published, "Table 47").assign(
             published=lambda t: t.published.astype(float), row=lambda t: t.row.astype(float)
         )
-        theirs = table.pivot(index="row", columns="number", values="published")
-        mine = last.groupby(["task", "level"])[["drop", "shesha", "cka", "procrustes", "squared"]].mean().reset_index()
-        shown = mine.merge(theirs.add_prefix("published "), left_on="level", right_index=True)
+        paper_table = table.pivot(index="row", columns="number", values="published")
+        means = last.groupby(["task", "level"])[["drop", "shesha", "cka", "procrustes", "squared"]].mean().reset_index()
+        shown = means.merge(paper_table.add_prefix("published "), left_on="level", right_index=True)
         return shown.rename(columns={"drop": "loss, %", "published drop": "published loss, %"})
 
 
@@ -119,14 +119,14 @@ def last_layer_correlations(noise: Table) -> Table:
 
     units = noise[noise["last"]].groupby(["model", "task", "seed"])
     names = (*METRICS, "level")
-    return pd.DataFrame([{name: own[name].corr(own["drop"], method="spearman") for name in names} for _, own in units])
+    return pd.DataFrame([{name: df[name].corr(df["drop"], method="spearman") for name in names} for _, df in units])
 
 
 def _layer_correlations(noise: Table) -> Table:
     import pandas as pd
 
-    found = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
-    return pd.DataFrame.from_dict(found, orient="index", columns=["rho", "p"])
+    rows = {name: within(noise, name, ["model", "task", "level", "seed"], "depth") for name in METRICS}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["rho", "p"])
 
 
 def _equal_alarm_bounds(noise: Table) -> Table:
@@ -134,14 +134,14 @@ def _equal_alarm_bounds(noise: Table) -> Table:
     import pandas as pd
 
     lost = (noise.p_drop <= LOST).to_numpy()
-    found = {}
+    rows = {}
     for name in (*METRICS, "level"):
         scores = noise[name].to_numpy(dtype=float)
-        one, two, bound = losses_found(noise, name)
+        sensitivity, two, bound = losses_found(noise, name)
         old = float((scores[~lost] > BOUND).mean()) if name != "level" else float("nan")
-        found[name] = (bound, one, two, area(scores, lost), old)
+        rows[name] = (bound, sensitivity, two, area(scores, lost), old)
     columns = ["bound", "sensitivity", "false alarms", "area under the curve", "alarms at 0.05 where nothing is lost"]
-    return pd.DataFrame.from_dict(found, orient="index", columns=columns)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def losses_found(noise: Table, name: str) -> Vector:
@@ -149,10 +149,10 @@ def losses_found(noise: Table, name: str) -> Vector:
     scores, seeds = noise[name].to_numpy(dtype=float), noise.seed.to_numpy()
     lost, rates = (noise.p_drop <= LOST).to_numpy(), []
     for seed in np.unique(seeds):
-        own = seeds == seed
-        rest = ~own if (~own).any() else own
+        mask = seeds == seed
+        rest = ~mask if (~mask).any() else mask
         bound = np.quantile(scores[rest & ~lost], 0.95)
-        rates.append(((scores[own & lost] > bound).mean(), (scores[own & ~lost] > bound).mean(), bound))
+        rates.append(((scores[mask & lost] > bound).mean(), (scores[mask & ~lost] > bound).mean(), bound))
     return np.asarray(np.mean(rates, axis=0))
 
 
@@ -179,7 +179,7 @@ def checks(found: Found, published: Table, claims: Table) -> Iterator[Check]:
     yield from against(claims, {})
 
 
-def _text(found: Found, published: Table) -> Iterator[Check]:
+def _text(results: Found, published: Table) -> Iterator[Check]:
     every = lines_of(published, "10.3", "3.3", "10.5")
     counts = {"observations": 26 * 51, "models": len(lines_of(published, "Table 54"))}
     yield from text_checks(
@@ -188,29 +188,29 @@ def _text(found: Found, published: Table) -> Iterator[Check]:
         f"Table 54 lists {counts['models']} names",
     )
     protocol = every[(every.row == "counts") & ~every.number.isin(list(counts))]
-    ran = {"levels of noise": float(found.noise.level.nunique() + 1), "sentences": 240.0}
+    ran = {"levels of noise": float(results.noise.level.nunique() + 1), "sentences": 240.0}
     yield from stand_ins(
         protocol, lambda _, name: ran[name], "the levels of Table 47 and a part of the sentences were run, for time"
     )
     shares = {"Shesha before CKA": 100 * 19 / 26, "Shesha and CKA tied": 100 * 7 / 26, "CKA before Shesha": 0.0}
     yield from text_checks(every[every.row == "per cent of models"], lambda _, name: shares[name], "")
-    sees, ties, later = found.contests["bound 0.05: shesha cka"]
-    first = found.contests["bound 0.05: procrustes shesha"][0]
+    sees, ties, later = results.contests["bound 0.05: shesha cka"]
+    first = results.contests["bound 0.05: procrustes shesha"][0]
     n = sees + ties + later
-    ours = {
+    cases = {
         "Shesha before CKA": sees,
         "Shesha and CKA tied": ties,
         "CKA before Shesha": later,
         "Procrustes before Shesha and CKA": first,
-        "Wasserstein never beyond 0.05": found.contests["never"][0],
+        "Wasserstein never beyond 0.05": results.contests["never"][0],
     }
     why = f"26 encoders; ours: of {n} cases (layer, task and draw) of two of them"
-    yield from stand_ins(every[every.row == "models"], lambda _, name: float(ours[name]), why)
+    yield from stand_ins(every[every.row == "models"], lambda _, name: float(cases[name]), why)
     yield from stand_ins(
         every[every.row.str.startswith("per cent of models that")], lambda *_: 100 * sees / max(1, sees + later), why
     )
-    bound = found.first.loc["bound 0.05"]
+    bound = results.first.loc["bound 0.05"]
     yield from stand_ins(every[every.row.str.startswith("first noise")], lambda _, name: float(bound[name]), why)
-    rho = found.correlations["last"]
+    rho = results.correlations["last"]
     why = "26 encoders together; ours: the last layers of two, mean over tasks and draws"
     yield from stand_ins(every[every.row.str.startswith("correlation")], lambda _, name: float(rho[name]), why)

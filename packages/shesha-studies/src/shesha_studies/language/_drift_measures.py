@@ -45,8 +45,8 @@ def answers(rows: Matrix, labels: Labels) -> NDArray[np.bool_]:
     selection = sklearn("model_selection")
     folds = selection.StratifiedKFold(5, shuffle=True, random_state=0)
     probe = sklearn("linear_model").LogisticRegression(max_iter=1000)
-    said = selection.cross_val_predict(probe, rows, labels, cv=folds)
-    return np.asarray(said == labels)
+    predictions = selection.cross_val_predict(probe, rows, labels, cv=folds)
+    return np.asarray(predictions == labels)
 
 
 def fewer_right(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> float:
@@ -66,17 +66,17 @@ def less_correlated(before: Vector, after: Vector, scores: Vector) -> float:
     """p-value of a loss of rank correlation with the scores: one-sided, the difference with its jackknife error."""
     from scipy.stats import norm, rankdata
 
-    ranks = [np.asarray(rankdata(one), dtype=np.float64) for one in (before, after, scores)]
+    ranks = [np.asarray(rankdata(values), dtype=np.float64) for values in (before, after, scores)]
     difference = _leave_one_out(ranks[0], ranks[2]) - _leave_one_out(ranks[1], ranks[2])
     n = len(scores)
     error = np.sqrt((n - 1) / n * ((difference - difference.mean()) ** 2).sum())
-    whole = np.corrcoef(ranks[0], ranks[2])[0, 1] - np.corrcoef(ranks[1], ranks[2])[0, 1]
-    return float(norm.sf(whole / error)) if error else 1.0
+    estimate = np.corrcoef(ranks[0], ranks[2])[0, 1] - np.corrcoef(ranks[1], ranks[2])[0, 1]
+    return float(norm.sf(estimate / error)) if error else 1.0
 
 
 def _leave_one_out(a: Vector, b: Vector) -> Vector:
     """Correlation of all entries but each one; ranks are those among all, which changes little and costs nothing."""
     n = len(a) - 1
-    sums = [one.sum() - one for one in (a, b, a * a, b * b, a * b)]
+    sums = [term.sum() - term for term in (a, b, a * a, b * b, a * b)]
     sa, sb, saa, sbb, sab = sums
     return np.asarray((sab - sa * sb / n) / np.sqrt((saa - sa**2 / n) * (sbb - sb**2 / n)))

@@ -62,7 +62,7 @@ def published_pairs(published: Table) -> Table:
     for name in SHOWN[:3]:
         table[name] = table[name].astype(float)
     table["weights"] = [float(re.sub("[MB]", "", size)) / (1000 if size.endswith("M") else 1) for size in table["size"]]
-    family = [next(one for one in FAMILIES if str(name).startswith(one)) for name in table.index]
+    family = [next(prefix for prefix in FAMILIES if str(name).startswith(prefix)) for name in table.index]
     return table.assign(family=family, large=table.weights >= 1.5, relative=table.procrustes / table.cka).sort_values(
         "weights"
     )
@@ -81,13 +81,13 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
         lambda row, _: float(medians[stands[row]]),
         f"{OTHER}; ours: {real}, other sentences ({', '.join(SETS)})",
     )
-    own = {
+    tables = {
         "mean": theirs,
         **{name: theirs[theirs.family.str.startswith(name)] for name in ("Llama", "BLOOM", "Falcon")},
     }
     yield from text_checks(
-        lines[lines.row.isin(list(own))],
-        lambda row, what: _table_mean(own[row], what),
+        lines[lines.row.isin(list(tables))],
+        lambda row, what: _table_mean(tables[row], what),
         "the rows of Table 42 give this (mean of the column, or quotient of means)",
     )
     counts = {
@@ -98,7 +98,5 @@ def number_checks(trained: Table, theirs: Table, published: Table) -> Iterator[C
     yield from text_checks(lines[lines.row == "counts"], lambda _, what: counts[what], "counted in Table 42")
 
 
-def _table_mean(own: Table, what: str) -> float:
-    return (
-        float(own[what.split(", ")[1]].mean() / own.cka.mean()) if what.startswith("times") else float(own[what].mean())
-    )
+def _table_mean(df: Table, what: str) -> float:
+    return float(df[what.split(", ")[1]].mean() / df.cka.mean()) if what.startswith("times") else float(df[what].mean())

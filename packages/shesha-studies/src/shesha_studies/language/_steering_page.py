@@ -39,13 +39,13 @@ MIN_ENCODERS = 8
 def average_encoders(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """One table per set of sentences, one line per encoder: means over seeds; sets of few encoders are left out."""
     numbers = [name for name in rows.columns if name not in ("sentences", "encoder", "seed")]
-    found = {}
-    for name, own in rows.groupby("sentences", sort=False):
+    tables = {}
+    for name, group in rows.groupby("sentences", sort=False):
         # Drops are counts of rows: what differs by less than that is rounding, and must not have a rank.
-        table = own.groupby("encoder", sort=False)[numbers].mean().round(5).reset_index()
+        table = group.groupby("encoder", sort=False)[numbers].mean().round(5).reset_index()
         if len(table) >= MIN_ENCODERS:
-            found[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
-    return found
+            tables[str(name)] = table.assign(family=table.encoder.str.partition(":")[0])
+    return tables
 
 
 def correlations(table: pd.DataFrame, target: str, *, whole: bool = False) -> Any:
@@ -92,7 +92,7 @@ def causal_tables(
 
 
 def _correlation_table(
-    found: Mapping[str, Any], small: Mapping[str, Any], whole: Mapping[str, Any] | None = None
+    results: Mapping[str, Any], small: Mapping[str, Any], by_network: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -100,20 +100,20 @@ def _correlation_table(
         {
             "sentences": name,
             "metric": label,
-            "raw": one.raw,
-            "95 % interval": f"{one.raw_low:.2f} to {one.raw_high:.2f}",
-            "p": one.raw_p,
-            "partial": one.partial,
-            "p of partial": one.partial_p,
-            **({"p of partial, networks whole": whole[name][metric].partial_p} if whole else {}),
+            "raw": estimate.raw,
+            "95 % interval": f"{estimate.raw_low:.2f} to {estimate.raw_high:.2f}",
+            "p": estimate.raw_p,
+            "partial": estimate.partial,
+            "p of partial": estimate.partial_p,
+            **({"p of partial, networks whole": by_network[name][metric].partial_p} if by_network else {}),
             "raw, small strengths": small[name][metric].raw,
-            **({} if whole else {"p, small strengths": small[name][metric].raw_p}),
+            **({} if by_network else {"p, small strengths": small[name][metric].raw_p}),
             "partial, small strengths": small[name][metric].partial,
-            **({} if whole else {"p of partial, small strengths": small[name][metric].partial_p}),
+            **({} if by_network else {"p of partial, small strengths": small[name][metric].partial_p}),
         }
-        for name, result in found.items()
+        for name, result in results.items()
         for metric, label in METRICS.items()
-        for one in (result[metric],)
+        for estimate in (result[metric],)
     ]
     return pd.DataFrame(lines)
 
@@ -143,17 +143,17 @@ def _layers(tables: Tables, family: str, target: str = "max_drop") -> list[dict[
 
     Chance passes 0.75 over seven layers in 5 %, 0.64 over ten.
     """
-    made = []
+    lines = []
     for name, table in tables.items():
-        own = table[table.family == family]
-        told = {label: _rank_correlation(own[metric], own[target]) for metric, label in METRICS.items()}
-        made.append({"sentences": name, **told, "accuracy of the probe": _rank_correlation(own.accuracy, own[target])})
-    return made
+        df = table[table.family == family]
+        rhos = {label: _rank_correlation(df[metric], df[target]) for metric, label in METRICS.items()}
+        lines.append({"sentences": name, **rhos, "accuracy of the probe": _rank_correlation(df.accuracy, df[target])})
+    return lines
 
 
 def _rank_correlation(a: Any, b: Any) -> float:
     """Rank correlation; NaN where all are equal, or nearly none are there."""
-    varies = len(a) > 2 and min(float(np.ptp(one)) for one in (a, b)) > 1e-9
+    varies = len(a) > 2 and min(float(np.ptp(values)) for values in (a, b)) > 1e-9
     return float(a.corr(b, "spearman")) if varies else math.nan
 
 
@@ -166,8 +166,8 @@ def draw_encoders(tables: Tables) -> Figure:
     colours = dict(zip(FAMILIES, PALETTE, strict=False))
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
         for ax, x in ((above, "supervised_alignment"), (below, "accuracy")):
-            for family, own in table.groupby("family", sort=False):
-                ax.scatter(own[x], own.max_drop, color=colours[str(family)], s=26, label=str(family))
+            for family, group in table.groupby("family", sort=False):
+                ax.scatter(group[x], group.max_drop, color=colours[str(family)], s=26, label=str(family))
             ax.spines[["top", "right"]].set_visible(False)
         above.set(title=name, xlabel="supervised alignment")
         below.set(xlabel="accuracy of the probe, not steered")
@@ -191,12 +191,12 @@ def draw_causal(tables: Tables) -> Figure:
         2, len(tables), figsize=(3.6 * len(tables), 6.6), layout="constrained", squeeze=False
     )
     for (above, below), (name, table) in zip(axes.T, tables.items(), strict=True):
-        for place, (family, own) in enumerate(table.groupby("family", sort=False)):
-            depth = own.encoder.str.split().str[-1].astype(int)
+        for place, (family, group) in enumerate(table.groupby("family", sort=False)):
+            depth = group.encoder.str.split().str[-1].astype(int)
             way = str(family).partition(", ")[2]
             for ax, x, y in ((above, "length", "max_drop"), (below, "supervised_alignment", "small_drop")):
-                ax.plot(own[x], own[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
-                ax.scatter(own[x], own[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
+                ax.plot(group[x], group[y], color=PALETTE[place], linewidth=0.6, alpha=0.5)
+                ax.scatter(group[x], group[y], s=6 + 2 * depth, color=PALETTE[place], marker="os^"[place], label=way)
         for ax, by_chance in ((above, table.max_drop_chance.mean()), (below, None)):
             ax.spines[["top", "right"]].set_visible(False)
             if by_chance is not None:
@@ -206,6 +206,6 @@ def draw_causal(tables: Tables) -> Figure:
     axes[0, 0].set_ylabel("max drop, strengths up to 2")
     axes[1, 0].set_ylabel("max drop, up to 0.1 row lengths")
     handles = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
-    told = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
-    figure.legend(handles.values(), told, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    labels = [name if name.startswith("shuffled") else f"{name} (larger: deeper)" for name in handles]
+    figure.legend(handles.values(), labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
     return figure

@@ -35,8 +35,8 @@ def checks(own: Table, name: str, published: Table, claims: Table) -> Iterator[C
     yield from against(claims, {})
 
 
-def _value(own: Table, at: tuple[str, float], what: str) -> float | None:
-    return float(own.loc[at, what]) if at in own.index else None
+def _value(means: Table, change: tuple[str, float], what: str) -> float | None:
+    return float(means.loc[change, what]) if change in means.index else None
 
 
 def _text(published: Table) -> Iterator[Check]:
@@ -54,9 +54,9 @@ def _text(published: Table) -> Iterator[Check]:
     yield from text_checks(
         plain, of_table, "the published table itself gives another number", "per cent,", rounding=0.05
     )
-    at = [number(published, "Table 43", "0.50", one) for one in ("shesha", "cka")]
-    bits = [number(published, "Table 44", one, "shesha") for one in ("nf4", "int8")]
-    ratios = {"noise 0.5": at[0] / at[1], "nf4": bits[0] / bits[1]}
+    drifts = [number(published, "Table 43", "0.50", measure) for measure in ("shesha", "cka")]
+    bits = [number(published, "Table 44", row, "shesha") for row in ("nf4", "int8")]
+    ratios = {"noise 0.5": drifts[0] / drifts[1], "nf4": bits[0] / bits[1]}
     yield from text_checks(lines[~lines.number.isin(SHOWN)], lambda row, _: ratios[row], "from the published table")
 
 

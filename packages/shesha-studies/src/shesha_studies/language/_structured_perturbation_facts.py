@@ -17,18 +17,18 @@ def make_facts(rows: Table, lines: Table) -> Facts:
     """Return what decides the claims."""
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
-    own, tiny = means.loc[name], means.loc[TINY[0]]
-    ours = rows[rows.model == name]
-    told = {**_noise(own), **_bits_and_adapters(own), **_tables(split_numbers_and_claims(lines)[0])}
-    found: dict[str, Any] = {**told, **_over_prompts(ours)}
-    return as_facts({"model": name, **found}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
+    table, tiny = means.loc[name], means.loc[TINY[0]]
+    model_rows = rows[rows.model == name]
+    values = {**_noise(table), **_bits_and_adapters(table), **_tables(split_numbers_and_claims(lines)[0])}
+    facts: dict[str, Any] = {**values, **_over_prompts(model_rows)}
+    return as_facts({"model": name, **facts}) | as_facts(tiny.loc[("noise", 0.5)][_THREE].to_dict(), "tiny GPT, ")
 
 
-def _noise(own: Table) -> dict[str, float]:
+def _noise(table: Table) -> dict[str, float]:
     """Whether all numbers rise with the noise, and which leads at little and at much noise, on one scale."""
-    noise = own.loc["noise"].sort_index()
+    noise = table.loc["noise"].sort_index()
     fallen = noise[_THREE].shift().dropna().where(noise[_THREE].diff().dropna() <= 0)
-    low, high, harmless = noise.loc[0.05], noise.loc[0.5], own.loc[("precision", 16.0)]
+    low, high, harmless = noise.loc[0.05], noise.loc[0.5], table.loc[("precision", 16.0)]
     units = high / harmless
     return {
         "falls_from": fallen.min(axis=None) if fallen.notna().any(axis=None) else 0.0,
@@ -44,15 +44,15 @@ _UNIT = ["prompts", "seed"]
 
 def _over_prompts(rows: Table) -> dict[str, Fact]:
     """Differences and ratios within kinds of prompts; the model has one draw of noise and of adapters."""
-    of = {key: own.set_index(_UNIT) for key, own in rows.groupby(["kind", "amount"])}
-    low, high, harmless = of["noise", 0.05], of["noise", 0.5], of["precision", 16.0]
+    parts = {key: part.set_index(_UNIT) for key, part in rows.groupby(["kind", "amount"])}
+    low, high, harmless = parts["noise", 0.05], parts["noise", 0.5], parts["precision", 16.0]
     kinds = {"smallest_step": "noise", "smallest_step of rank": "rank", "smallest_step of scale": "scale"}
     ratio = high.shesha / high.cka
-    roots = [one.procrustes - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
-    few = [one.squared - one[["shesha", "cka"]].max(axis=1) for one in (of["int8", 8.0], of["nf4", 4.0])]
+    roots = [part.procrustes - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
+    few = [part.squared - part[["shesha", "cka"]].max(axis=1) for part in (parts["int8", 8.0], parts["nf4", 4.0])]
     return {
         **{
-            key: smallest(one for name in _THREE for one in steps(rows[rows.kind == kind], "amount", name, _UNIT))
+            key: smallest(step for name in _THREE for step in steps(rows[rows.kind == kind], "amount", name, _UNIT))
             for key, kind in kinds.items()
         },
         "low_order_of_roots": smallest(map(over_draws, (low.procrustes - low.shesha, low.shesha - low.cka))),
@@ -60,19 +60,19 @@ def _over_prompts(rows: Table) -> dict[str, Fact]:
         "low_order": smallest(map(over_draws, (low.squared - low.shesha, low.shesha - low.cka))),
         "high_ratio": over_draws(ratio),
         "high_ratio_in_units": over_draws(ratio / (harmless.shesha / harmless.cka)),
-        "four_bits_off": absolute(over_draws(of["nf4", 4.0].shesha / of["int8", 8.0].shesha - 3)),
+        "four_bits_off": absolute(over_draws(parts["nf4", 4.0].shesha / parts["int8", 8.0].shesha - 3)),
         "squared_largest": smallest(map(over_draws, few)),
-        "scale_more": over_draws(of["scale", 0.1].shesha - of["rank", 64.0].shesha),
+        "scale_more": over_draws(parts["scale", 0.1].shesha - parts["rank", 64.0].shesha),
     }
 
 
-def _bits_and_adapters(own: Table) -> dict[str, float]:
+def _bits_and_adapters(table: Table) -> dict[str, float]:
     """What fewer bits move, and whether drift rises with the rank and the scale of random adapters."""
-    eight, four = own.loc[("int8", 8.0)], own.loc[("nf4", 4.0)]
-    rank, scale = own.loc[("rank", 64.0)].shesha, own.loc[("scale", 0.1)].shesha
-    found = {f"{bits}, {name}": one[name] for bits, one in (("int8", eight), ("nf4", four)) for name in SHOWN}
+    eight, four = table.loc[("int8", 8.0)], table.loc[("nf4", 4.0)]
+    rank, scale = table.loc[("rank", 64.0)].shesha, table.loc[("scale", 0.1)].shesha
+    drifts = {f"{bits}, {name}": means[name] for bits, means in (("int8", eight), ("nf4", four)) for name in SHOWN}
     return {
-        **found,
+        **drifts,
         "four_bits": four.shesha / eight.shesha,
         **{"rank 64": rank, "scale 01": scale},
     }
@@ -80,9 +80,9 @@ def _bits_and_adapters(own: Table) -> dict[str, float]:
 
 def _tables(published: Table) -> dict[str, float]:
     """What the published tables say of themselves."""
-    theirs = lines_of(published, "Table 43")
-    theirs = theirs[theirs.number.isin(_THREE)]
-    wide = theirs.assign(value=theirs.published.astype(float)).pivot(index="row", columns="number", values="value")
+    lines = lines_of(published, "Table 43")
+    lines = lines[lines.number.isin(_THREE)]
+    wide = lines.assign(value=lines.published.astype(float)).pivot(index="row", columns="number", values="value")
     adapters = lines_of(published, "Table 45")
     of_shesha = adapters[adapters.number == "shesha"].set_index("row").published.astype(float)
     of_shesha.index = of_shesha.index.astype(str)

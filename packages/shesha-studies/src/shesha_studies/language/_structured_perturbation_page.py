@@ -24,11 +24,11 @@ def make_page(rows: Table, lines: Table) -> Page:
     published, claims = split_numbers_and_claims(lines)
     means = rows.groupby(["model", "kind", "amount"])[list(SHOWN)].mean()
     name = stand_in(rows, LEAST)
-    own = means.loc[name]
+    table = means.loc[name]
     tables = (
         (
             f"Comparison with Tables 43 to 46: {name}, means of draws and sets of sentences",
-            _join_published(own, published),
+            _join_published(table, published),
         ),
         ("All stand-ins", means.reset_index()),
         ("Times the drift of bfloat16 weights", _in_units(means)),
@@ -44,42 +44,42 @@ def make_page(rows: Table, lines: Table) -> Page:
         "merged. Adapters of the same scale move a small model less, because their size is per entry and "
         "independent of the weights' own size.",
     )
-    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(own, name, published, claims)))
+    return Page("", tables, (_picture(rows, published),), notes, tuple(checks(table, name, published, claims)))
 
 
-def _join_published(own: Table, published: Table) -> Table:
+def _join_published(means: Table, published: Table) -> Table:
     lines = []
     for table in TABLES:
-        for row, theirs in lines_of(published, table).groupby("row", sort=False):
-            at = change_key(table, str(row))
-            values = {line.number: float(line.published) for line in theirs.itertuples()}
-            ours = own.loc[at].to_dict() if at in own.index else {}
+        for row, group in lines_of(published, table).groupby("row", sort=False):
+            key = change_key(table, str(row))
+            values = {line.number: float(line.published) for line in group.itertuples()}
+            drift = means.loc[key].to_dict() if key in means.index else {}
             pairs = {
                 f"{name}{what}": side.get(name)
                 for name in SHOWN[:3]
-                for what, side in (("", ours), (", published", values))
+                for what, side in (("", drift), (", published", values))
             }
-            lines.append({"table": table, "change": at[0], "amount": at[1], **pairs, "squared": ours.get("squared")})
+            lines.append({"table": table, "change": key[0], "amount": key[1], **pairs, "squared": drift.get("squared")})
     return pd.DataFrame(lines)
 
 
 def _in_units(means: Table) -> Table:
     """Drift in units of that of weights in bfloat16."""
-    found = []
-    for name, own in means.groupby("model", sort=False):
+    tables = []
+    for name, group in means.groupby("model", sort=False):
         if (name, "precision", 16.0) in means.index:
-            found.append(own / means.loc[(name, "precision", 16.0)])
-    return pd.concat(found).reset_index() if found else means.reset_index().head(0)
+            tables.append(group / means.loc[(name, "precision", 16.0)])
+    return pd.concat(tables).reset_index() if tables else means.reset_index().head(0)
 
 
 def _picture(rows: Table, published: Table) -> Picture:
-    made, axes = figure(4, width=3.1, height=3.5)
+    fig, axes = figure(4, width=3.1, height=3.5)
     _curves(axes[0], lines_of(published, "Table 43"))
     real = stand_in(rows, LEAST)
     for ax, name in zip(axes[1:3], (TINY[0], real if real != TINY[0] else TINY[1]), strict=True):
-        own = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
+        means = rows[(rows.model == name) & (rows.kind == "noise")].groupby("amount")[list(SHOWN)].mean()
         for place, what in enumerate(SHOWN):
-            ax.plot(own.index, own[what], "o-", markersize=3, color=PALETTE[place], label=NAMES[what])
+            ax.plot(means.index, means[what], "o-", markersize=3, color=PALETTE[place], label=NAMES[what])
         ax.set(title=name, xlabel="noise")
     highest = max(ax.get_ylim()[1] for ax in axes[:3])
     for ax in axes[:3]:
@@ -89,17 +89,17 @@ def _picture(rows: Table, published: Table) -> Picture:
     _units(axes[3], rows, real)
     return Picture(
         "structured_perturbation",
-        made,
+        fig,
         "Drift by noise: published, and of two stand-ins; and in units of the drift of bfloat16 weights",
     )
 
 
 def _curves(ax: Axes, lines: Table) -> None:
     for place, what in enumerate(SHOWN[:3]):
-        own = lines[lines.number == what]
+        group = lines[lines.number == what]
         ax.plot(
-            own.row.astype(float),
-            own.published.astype(float),
+            group.row.astype(float),
+            group.published.astype(float),
             "o-",
             markersize=3,
             color=PALETTE[place],
@@ -109,8 +109,8 @@ def _curves(ax: Axes, lines: Table) -> None:
 
 
 def _units(ax: Axes, rows: Table, name: str) -> None:
-    own = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
-    unit, noise = own.loc[("precision", 16.0)], own.loc["noise"]
+    means = rows[rows.model == name].groupby(["kind", "amount"])[list(SHOWN)].mean()
+    unit, noise = means.loc[("precision", 16.0)], means.loc["noise"]
     for place, what in enumerate(SHOWN):
         ax.plot(noise.index, noise[what] / unit[what], "o-", markersize=3, color=PALETTE[place])
     ax.set(yscale="log", title="in units of bfloat16", xlabel="noise")

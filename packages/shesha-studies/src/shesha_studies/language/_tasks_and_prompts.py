@@ -33,5 +33,5 @@ def prompts(kind: str, n: int = PROMPTS) -> list[str]:
     else:
         pairs = table("stsb", "validation.csv")
         every = pairs.loc[pairs["genre"] == f"main-{kind}", "sentence1"]
-    short = [one for one in dict.fromkeys(every) if 4 <= len(one.split()) <= LONGEST]
+    short = [sentence for sentence in dict.fromkeys(every) if 4 <= len(sentence.split()) <= LONGEST]
     return short[:: max(1, len(short) // n)][:n]

@@ -59,12 +59,12 @@ def _word_features(family: str, part: int) -> dict[str, Matrix]:
     """Weighted counts of words, in random directions or in those of greatest variance among the phrases."""
     texts = {which: _choose_rows(which)[0] for which in _FILES}
     counts = sklearn("feature_extraction.text").TfidfVectorizer().fit(texts["source"] + texts["train"])
-    seen = {which: counts.transform(own) for which, own in texts.items()}
+    features = {which: counts.transform(sentences) for which, sentences in texts.items()}
     if family == "words":
-        turned = sklearn("decomposition").TruncatedSVD(part, random_state=0).fit(seen["source"])
-        return {which: _unit(turned.transform(own)) for which, own in seen.items()}
-    directions = np.random.default_rng(part).standard_normal((seen["source"].shape[1], part))
-    return {which: _unit(np.maximum(0.0, own @ directions)) for which, own in seen.items()}
+        turned = sklearn("decomposition").TruncatedSVD(part, random_state=0).fit(features["source"])
+        return {which: _unit(turned.transform(matrix)) for which, matrix in features.items()}
+    directions = np.random.default_rng(part).standard_normal((features["source"].shape[1], part))
+    return {which: _unit(np.maximum(0.0, matrix @ directions)) for which, matrix in features.items()}
 
 
 def _unit(rows: Matrix) -> Matrix:
@@ -84,8 +84,8 @@ def _layers(family: str) -> dict[str, dict[int, Matrix]]:
     texts = {which: _choose_rows(which)[0] for which in _FILES}
     level = float(family.rpartition(" ")[2]) if "noise" in family else 0.0
     with perturbed(model.network, "noise", level, 0):
-        found = {which: embedded(model, own, list(names.values())) for which, own in texts.items()}
-    return {which: {part: rows[name] for part, name in names.items()} for which, rows in found.items()}
+        matrices = {which: embedded(model, sentences, list(names.values())) for which, sentences in texts.items()}
+    return {which: {part: rows[name] for part, name in names.items()} for which, rows in matrices.items()}
 
 
 def _model(family: str) -> tuple[Model, dict[int, str]]:

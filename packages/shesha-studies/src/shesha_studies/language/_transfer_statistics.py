@@ -36,7 +36,7 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
 
     names = np.asarray(families)
     known = np.unique(names)
-    first, second = (np.array([one[names == name].mean() for name in known]) for one in (a, b))
+    first, second = (np.array([vector[names == name].mean() for name in known]) for vector in (a, b))
     without = [float(spearmanr(a[names != name], b[names != name]).statistic) for name in known]
     values = {
         "rho": float(spearmanr(a, b).statistic),
@@ -55,7 +55,7 @@ def related(a: Vector, b: Vector, families: Sequence[str], width: Vector | None 
 
 def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
     """Two-sided p-value of a rank correlation, among 1,999 permutations and the order observed."""
-    ranks = [_centred(one) for one in (a, b)]
+    ranks = [_centred(vector) for vector in (a, b)]
     rng = np.random.default_rng(seed)
     orders = np.stack([np.arange(len(b)), *(rng.permutation(len(b)) for _ in range(DRAWS - 1))])
     totals = np.abs(ranks[1][orders] @ ranks[0])
@@ -64,9 +64,9 @@ def permutation_p(a: Vector, b: Vector, seed: int = 0) -> float:
 
 def partial(a: Vector, b: Vector, given: Vector) -> float:
     """Spearman's correlation of what a third number leaves of the ranks."""
-    x, y, z = (_centred(one) for one in (a, b, given))
-    left = [one - z * (one @ z) for one in (x, y)]
-    return float(left[0] @ left[1] / (np.linalg.norm(left[0]) * np.linalg.norm(left[1])))
+    x, y, z = (_centred(vector) for vector in (a, b, given))
+    residuals = [vector - z * (vector @ z) for vector in (x, y)]
+    return float(residuals[0] @ residuals[1] / (np.linalg.norm(residuals[0]) * np.linalg.norm(residuals[1])))
 
 
 def _centred(values: Vector) -> Vector:
@@ -103,8 +103,8 @@ def table_57(published: Table) -> Table:
 
 def model_family(model: str) -> str:
     """Return bge, GIST, e5, gte, t5 (also gtr-t5), jina, or what the model was made of (MiniLM, mpnet, ...)."""
-    found = re.search(r"bge|GIST|MiniLM|mpnet|distilroberta|albert|jina|t5|e5|gte", model)
-    return found.group() if found else model
+    match = re.search(r"bge|GIST|MiniLM|mpnet|distilroberta|albert|jina|t5|e5|gte", model)
+    return match.group() if match else model
 
 
 def table_57_correlations(published: Table) -> dict[str, Table]:
@@ -116,11 +116,11 @@ def table_57_correlations(published: Table) -> dict[str, Table]:
     correlations = {}
     for name in ("accuracy 1", "accuracy 2"):
         values = related(table.alignment.to_numpy(), table[name].to_numpy(), table.family.tolist(), size.to_numpy())
-        own = [
-            one.assign(n=1)[["alignment", name]].corr(method="spearman").iloc[0, 1]
-            for _, one in table.groupby("family")
-            if len(one) > 2
+        rhos = [
+            group.assign(n=1)[["alignment", name]].corr(method="spearman").iloc[0, 1]
+            for _, group in table.groupby("family")
+            if len(group) > 2
         ]
-        values["mean_within_families"] = float(np.mean(own))
+        values["mean_within_families"] = float(np.mean(rhos))
         correlations[f"alignment, {name}"] = pd.Series(values)
     return correlations

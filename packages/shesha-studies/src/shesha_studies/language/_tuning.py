@@ -28,8 +28,8 @@ def tuned(name: str, task: str, seed: int) -> dict[int, Model]:
         head = torch.nn.Linear(network.config.hidden_size, 2)
         optimiser = torch.optim.AdamW([*network.parameters(), *head.parameters()], lr=RATES.get(name, _RATE))
         for step, (texts, labels) in enumerate(_batches(task, seed), start=1):
-            said = head(_means(network, model.reader, texts))
-            loss: Any = torch.nn.functional.cross_entropy(said, torch.tensor(labels))
+            logits = head(_means(network, model.reader, texts))
+            loss: Any = torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
             loss.backward()
             optimiser.step()
             optimiser.zero_grad()

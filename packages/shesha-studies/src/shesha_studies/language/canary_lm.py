@@ -83,13 +83,13 @@ def _seen(name: str, kind: str, amount: float, seed: int) -> dict[str, Any]:
     texts, labels = sst2(SENTENCES)
     with perturbed(model.network, kind, amount, seed):
         states = last_states(model, texts)
-        found: dict[str, Any] = {"rows": rows_of(states)}
+        outputs: dict[str, Any] = {"rows": rows_of(states)}
         if model.head is not None:
-            said, true = next_words(model, texts, states)
-            found["words"] = said == true
+            predictions, true = next_words(model, texts, states)
+            outputs["words"] = predictions == true
         if name in TINY:
-            found["verdicts"] = right_verdicts(model, texts, labels)
-    return found | {"probe": np.asarray(answers(found["rows"], labels))}
+            outputs["verdicts"] = right_verdicts(model, texts, labels)
+    return outputs | {"probe": np.asarray(answers(outputs["rows"], labels))}
 
 
 @canary_lm.page

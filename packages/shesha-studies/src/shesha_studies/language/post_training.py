@@ -125,11 +125,11 @@ def _rows_after(name: str, change: str, steps: int, seed: int) -> dict[str, Matr
 
 def _encode_prompts(model: Model) -> dict[str, Matrix]:
 
-    texts = {one: prompts(one) for one in SETS}
-    every = [text for own in texts.values() for text in own]
-    found, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
-    for one, own in texts.items():
-        rows[one], start = found[start : start + len(own)], start + len(own)
+    texts = {kind: prompts(kind) for kind in SETS}
+    every = [text for group in texts.values() for text in group]
+    matrix, start, rows = embedded(model, every, [model.final])[model.final], 0, {}
+    for kind, group in texts.items():
+        rows[kind], start = matrix[start : start + len(group)], start + len(group)
     return rows
 
 

@@ -83,12 +83,12 @@ def structured_perturbation(model: str, kind: str, amount: float, seed: int, pro
 @lru_cache(maxsize=4)
 def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     model = load(name)
-    texts = {one: prompts(one) for one in SETS}
+    texts = {key: prompts(key) for key in SETS}
     with perturbed(model.network, kind, amount, seed):
-        found = embedded(model, [text for own in texts.values() for text in own], [model.final])[model.final]
+        matrix = embedded(model, [text for group in texts.values() for text in group], [model.final])[model.final]
     ends, rows = 0, {}
-    for one, own in texts.items():
-        rows[one], ends = found[ends : ends + len(own)], ends + len(own)
+    for key, group in texts.items():
+        rows[key], ends = matrix[ends : ends + len(group)], ends + len(group)
     return rows
 
 

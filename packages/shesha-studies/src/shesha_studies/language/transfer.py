@@ -72,12 +72,12 @@ def transfer(family: str, part: int) -> dict[str, float]:
     """
     X = {which: features(family, part)[which] for which in ("source", "train", "test")}
     y = {which: read_labels(which) for which in X}
-    found = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
+    row = {**_scores(X["source"], y["source"]), "width": float(X["source"].shape[1])}
     for k in SHOTS:
-        found[f"accuracy {k}"] = float(
+        row[f"accuracy {k}"] = float(
             np.mean([_accuracy(X, y, k, draw) for draw in range(DRAWS if k < TRAIN - VALIDATION else 1)])
         )
-    return found
+    return row
 
 
 def _scores(X: Matrix, y: Labels) -> dict[str, float]:

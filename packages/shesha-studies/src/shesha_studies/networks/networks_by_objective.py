@@ -121,7 +121,7 @@ def _rotation(width: int) -> tuple[nn.Module, Any]:
 
     def loss(body: nn.Module, head: nn.Module, X: Tensor, _: Tensor) -> Tensor:
         turns = torch.randint(4, (len(X),))
-        turned = torch.stack([torch.rot90(one, int(k), (1, 2)) for one, k in zip(X, turns, strict=True)])
+        turned = torch.stack([torch.rot90(image, int(k), (1, 2)) for image, k in zip(X, turns, strict=True)])
         return cross_entropy(head(body(turned)), turns)
 
     return Linear(width, 4), loss
@@ -135,9 +135,9 @@ def _contrastive(width: int) -> tuple[nn.Module, Any]:
 
     def loss(body: nn.Module, project: nn.Module, X: Tensor, _: Tensor) -> Tensor:
         first, second = (normalize(project(body(_view(X))), dim=1) for _ in range(2))
-        alike = first @ second.T / _TEMPERATURE
-        own = torch.arange(len(X))
-        return (cross_entropy(alike, own) + cross_entropy(alike.T, own)) / 2
+        similarities = first @ second.T / _TEMPERATURE
+        targets = torch.arange(len(X))
+        return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2
 
     return nn.Sequential(nn.Linear(width, 128), nn.ReLU(), nn.Linear(128, 64)), loss
 

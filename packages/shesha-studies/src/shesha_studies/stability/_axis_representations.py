@@ -42,7 +42,7 @@ def every(seeds: range) -> Cells:
         *_cells("neurons", SESSIONS, ("-",)),
         *_cells("MiniLM", (f"layer {layer}" for layer in LAYERS), ("untrained", "trained")),
         *_cells(CAUSAL, CAUSAL_LAYERS, ("trained",)),
-        *(one for seed in seeds for one in _cells("network", NETWORKS, _epochs(), range(seed, seed + 1))),
+        *(cell for seed in seeds for cell in _cells("network", NETWORKS, _epochs(), range(seed, seed + 1))),
     ]
 
 
@@ -81,8 +81,8 @@ def _synthetic(name: str, state: str, seed: int) -> Matrix:
     X = mixture(0.9, rng)
     if name == "isotropic signal":
         return X
-    left, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray((left * sizes)[:, :-1])
+    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray((vectors * sizes)[:, :-1])
 
 
 def _digits(name: str, state: str, seed: int) -> Matrix:

@@ -32,13 +32,13 @@ def make_facts(rows: pd.DataFrame, printed: pd.DataFrame) -> Facts:
         The line of the printed counterexample.
     """
     turned = rows[rows.change == "rotation"]
-    moved = {name: over_draws((own.after - own.before).abs()) for name, own in turned.groupby("data")}
-    axes = max((one for name, one in moved.items() if name != "isotropic"), key=lambda one: one.value)
+    moved = {name: over_draws((group.after - group.before).abs()) for name, group in turned.groupby("data")}
+    axes = max((fact for name, fact in moved.items() if name != "isotropic"), key=lambda fact: fact.value)
     averaged = (turned.averaged_after - turned.averaged_before).abs()
-    means = {f"rotated {name}": (own.after - own.before).mean() for name, own in turned.groupby("data")}
+    means = {f"rotated {name}": (group.after - group.before).mean() for name, group in turned.groupby("data")}
     parts = {**means, **_largest(rows), **_table(rows), **_example(rows, printed)}
-    found = {"isotropic": moved["isotropic"], "axes": axes, "averaged": over_draws(averaged)}
-    return as_facts({**found, "averaged_most": averaged.max(), **parts})
+    facts = {"isotropic": moved["isotropic"], "axes": axes, "averaged": over_draws(averaged)}
+    return as_facts({**facts, "averaged_most": averaged.max(), **parts})
 
 
 def _largest(rows: pd.DataFrame) -> dict[str, Any]:
@@ -59,31 +59,31 @@ def _noise_steps(rows: pd.DataFrame) -> list[Fact]:
     """Steps of the score from one level of noise to the next, for each kind of data."""
     noisy = rows[rows.change.str.startswith("noise")]
     noisy = noisy.assign(level=noisy.change.str.removeprefix("noise ").astype(float))
-    return [one for _, own in noisy.groupby("data") for one in steps(own, "level", "after")]
+    return [step for _, group in noisy.groupby("data") for step in steps(group, "level", "after")]
 
 
 def _table(rows: pd.DataFrame) -> dict[str, Any]:
     """How far each change moves each score; the split on average over draws, as other partitions change it too."""
-    found = {}
+    facts = {}
     for column, change in COLUMNS.items():
-        own = rows[rows.change == change]
-        found[f"feature split/{column}"] = (own.after - own.before).groupby(own.data).mean().abs().max()
+        group = rows[rows.change == change]
+        facts[f"feature split/{column}"] = (group.after - group.before).groupby(group.data).mean().abs().max()
         for name, key in MEASURES.items():
-            found[f"{name}/{column}"] = own[f"moved_{key}"].abs().max()
-    return found
+            facts[f"{name}/{column}"] = group[f"moved_{key}"].abs().max()
+    return facts
 
 
 def _example(rows: pd.DataFrame, printed: pd.DataFrame) -> dict[str, Any]:
     redundant = rows[(rows.data == "redundant axes") & (rows.change == "principal components")]
     before, after = redundant.before.mean(), redundant.after.mean()
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "compressed_before": before,
         "compressed_after": after,
         "compressed_cka": redundant.cka.mean(),
     }
-    found["fall"] = over_draws(redundant.before - redundant.after)
+    facts["fall"] = over_draws(redundant.before - redundant.after)
     if len(printed):
-        one = printed.iloc[0]
-        found |= {"printed_lowest": one.lowest, "printed_splits": one.splits_before, "scored": one.splits_after}
-        found["printed_fall"] = one.before - one.after if one.splits_after > 0 else -1.0
-    return found
+        line = printed.iloc[0]
+        facts |= {"printed_lowest": line.lowest, "printed_splits": line.splits_before, "scored": line.splits_after}
+        facts["printed_fall"] = line.before - line.after if line.splits_after > 0 else -1.0
+    return facts

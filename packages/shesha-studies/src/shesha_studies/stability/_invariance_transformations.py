@@ -30,8 +30,8 @@ def _monotone(X: Matrix, rng: np.random.Generator) -> Matrix:
 
 def _principal(X: Matrix, rng: np.random.Generator) -> Matrix:
     """Scores of the quarter of the principal components that hold most."""
-    left, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray((left * sizes)[:, : X.shape[1] // 4])
+    vectors, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray((vectors * sizes)[:, : X.shape[1] // 4])
 
 
 def _noisy(level: float) -> Callable[[Matrix, np.random.Generator], Matrix]:

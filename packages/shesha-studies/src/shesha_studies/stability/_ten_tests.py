@@ -53,28 +53,28 @@ def _validity(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float
     rows, labels = X[:400], y[:400]
     split = partial(feature_split, seed=SEED)
     twice = [abs(split(rows) - split(rows)), *(abs(f(rows, labels) - f(rows, labels)) for f in SUPERVISED.values())]
-    found = {"feature_split_400": split(rows), **_score_names("{}_400", rows, labels)}
+    stats = {"feature_split_400": split(rows), **_score_names("{}_400", rows, labels)}
     at_scales = [split(scale * rows[:200]) for scale in _SCALES]
     moved = max(abs(value - split(rows[:200])) for value in at_scales)
-    valid = all(np.isfinite(value) and -1 <= value <= 1 for value in (*found.values(), *at_scales))
-    return {"identical": float(sum(one == 0 for one in twice)), "valid": float(valid), "moved_by_scale": moved, **found}
+    valid = all(np.isfinite(value) and -1 <= value <= 1 for value in (*stats.values(), *at_scales))
+    return {"identical": float(sum(gap == 0 for gap in twice)), "valid": float(valid), "moved_by_scale": moved, **stats}
 
 
 def _components(X: Matrix, y: Labels, rng: np.random.Generator) -> dict[str, float]:
     """Test 5: the same rows by their principal components, by those of other rows, and turned at random."""
     rows, labels = X[:400], y[:400]
     keep = min(N_COMPONENTS, X.shape[1])
-    own, fresh = (rows - rows.mean(axis=0)) @ _axes(rows)[:, :keep], X[400:800] @ _axes(rows)[:, :keep]
+    components, fresh = (rows - rows.mean(axis=0)) @ _axes(rows)[:, :keep], X[400:800] @ _axes(rows)[:, :keep]
     turn = np.linalg.qr(rng.standard_normal((keep, keep)))[0]
     centred = rows - rows.mean(axis=0)
     return {
         "n_components": keep,
         "feature_split_centred": feature_split(centred, seed=SEED),
-        "feature_split_pca": feature_split(own, seed=SEED),
+        "feature_split_pca": feature_split(components, seed=SEED),
         "feature_split_pca_fresh": feature_split(fresh - fresh.mean(axis=0), seed=SEED),
-        "feature_split_pca_turned": feature_split(own @ turn, seed=SEED),
-        "components_correlate": float(np.abs(np.corrcoef(own.T) - np.eye(keep)).max()),
-        **_score_names("{}_pca", own, labels),
+        "feature_split_pca_turned": feature_split(components @ turn, seed=SEED),
+        "components_correlate": float(np.abs(np.corrcoef(components.T) - np.eye(keep)).max()),
+        **_score_names("{}_pca", components, labels),
     }
 
 

@@ -41,28 +41,28 @@ def published_numbers(models: pd.DataFrame, noise: pd.DataFrame, published: pd.D
 
 def printed_numbers(published: pd.DataFrame) -> dict[str, float]:
     """Return numbers by their key; of a number that several places print, the first."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for key, value in zip(published.key, published.published, strict=True):
         try:
-            found.setdefault(str(key), float(str(value)))
+            numbers.setdefault(str(key), float(str(value)))
         except ValueError:
             continue
-    return found
+    return numbers
 
 
 _OTHER_MODELS = "Other models, with fewer features: see the row of the count below 0.01."
 _CLOUD = "The chance level of zscore depends on the shape of the cloud of rows, and ours have another shape."
 
 
-def _overall(found: dict[str, Found]) -> dict[str, Found]:
+def _overall(answers: dict[str, Found]) -> dict[str, Found]:
     """Means of both data sets, as the published overall lines are."""
-    made = {}
+    means = {}
     for name in ("variance", "zscore"):
-        both = [found[f"random/{data}/{name}"] for data in ("CIFAR-10", "CIFAR-100")]
-        if all(isinstance(one.ours, float) for one in both):
-            mean = float(np.mean([one.ours for one in both if isinstance(one.ours, float)]))
-            made[f"random/Overall/{name}"] = Found(mean, float(np.mean([one.error for one in both])), _CLOUD)
-    return made
+        both = [answers[f"random/{data}/{name}"] for data in ("CIFAR-10", "CIFAR-100")]
+        if all(isinstance(answer.ours, float) for answer in both):
+            mean = float(np.mean([answer.ours for answer in both if isinstance(answer.ours, float)]))
+            means[f"random/Overall/{name}"] = Found(mean, float(np.mean([answer.error for answer in both])), _CLOUD)
+    return means
 
 
 def columns_of_table_3(told: dict[str, float]) -> dict[str, np.ndarray]:
@@ -96,8 +96,8 @@ def _arithmetic(printed: dict[str, float]) -> Iterator[tuple[str, Found]]:
             )
     for key, value in printed.items():
         if key.startswith("table 9/percent/"):
-            of = key.removeprefix("table 9/percent/")
-            share = 100 * printed[f"model/9/{of}/difference"] / printed[f"model/9/{of}/score"]
+            suffix = key.removeprefix("table 9/percent/")
+            share = 100 * printed[f"model/9/{suffix}/difference"] / printed[f"model/9/{suffix}/score"]
             yield key, Found(share, 0.005, f"From the table's own columns, not {value}.")
     for name in ("feature_split", "variance", "zscore"):
         lowest, base = printed[f"model/10/{name}"], printed[f"baseline/{name}"]

@@ -18,18 +18,18 @@ _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 
 def make_facts(models: pd.DataFrame, noise: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims of 6.2 and of the journal version's Table 9."""
-    told = printed_numbers(published)
+    numbers = printed_numbers(published)
     parts = (
         _repeatability(models),
         _component_scores(models),
         _labels(models, noise),
         _uneven(models),
-        _drifts(models, told),
+        _drifts(models, numbers),
     )
-    found = {name: value for part in parts for name, value in part.items()}
-    moved = told["model/7/CIFAR-10/zscore/mean"] - told["model/6/CIFAR-10/zscore/true"]
-    found["printed_zscore_change"] = moved
-    return as_facts({**found, **_baseline(models, noise), **_table_3(told), **_table_6(told)})
+    facts = {name: value for part in parts for name, value in part.items()}
+    moved = numbers["model/7/CIFAR-10/zscore/mean"] - numbers["model/6/CIFAR-10/zscore/true"]
+    facts["printed_zscore_change"] = moved
+    return as_facts({**facts, **_baseline(models, noise), **_table_3(numbers), **_table_6(numbers)})
 
 
 def _repeatability(models: pd.DataFrame) -> Mapping[str, Any]:
@@ -75,12 +75,12 @@ def _component_scores(models: pd.DataFrame) -> Mapping[str, Any]:
 def _ratio_of_means(over: pd.Series[float], under: pd.Series[float]) -> Fact:
     """Ratio of two means; representations are resampled."""
     a, b = over.to_numpy(dtype=float), under.to_numpy(dtype=float)
-    return resampled(lambda rows: float(a[rows].mean() / b[rows].mean()), [np.array([one]) for one in range(len(a))])
+    return resampled(lambda rows: float(a[rows].mean() / b[rows].mean()), [np.array([row]) for row in range(len(a))])
 
 
 def _share_lost(after: pd.Series[float], before: pd.Series[float]) -> Fact:
-    one = _ratio_of_means(after, before)
-    return Fact(1 - one.value, 1 - one.high, 1 - one.low)
+    ratio = _ratio_of_means(after, before)
+    return Fact(1 - ratio.value, 1 - ratio.high, 1 - ratio.low)
 
 
 def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
@@ -98,24 +98,24 @@ def _labels(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
 def _uneven(models: pd.DataFrame) -> Mapping[str, Any]:
     """Test 7: a hundred rows of one class, five of each other."""
     ten = models[models.variance_expected > 0.01]
-    found = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
+    means = {name: ten[f"zscore_{name}"].mean() for name in ("true", "imbalanced", "imbalanced_random")}
     change = over_draws((ten.zscore_imbalanced - ten.zscore_true).abs())
-    return {**found, "not_finite": (~np.isfinite(ten.zscore_imbalanced)).sum(), "zscore_change": change}
+    return {**means, "not_finite": (~np.isfinite(ten.zscore_imbalanced)).sum(), "zscore_change": change}
 
 
-def _drifts(models: pd.DataFrame, told: Mapping[str, float]) -> Mapping[str, Any]:
+def _drifts(models: pd.DataFrame, numbers: Mapping[str, float]) -> Mapping[str, Any]:
     """Test 8: noise of one size, and of a share of the features' own; and the table's least and largest drift."""
     from scipy.stats import spearmanr
 
-    own, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
-    printed_drifts = [value for key, value in told.items() if key.startswith("model/8/") and key.endswith("/drift")]
+    drifts, rho = models.drift_own_units, spearmanr(models["size"], models.drift).statistic
+    printed_drifts = [value for key, value in numbers.items() if key.startswith("model/8/") and key.endswith("/drift")]
     return {
         "drift_and_size": rank_correlation(rho, len(models)),
         "drift_lowest": models.drift.min(),
         "drift_highest": models.drift.max(),
         "printed_drift_highest": max(printed_drifts),
-        "own_units_lowest": own.min(),
-        "own_units_highest": own.max(),
+        "own_units_lowest": drifts.min(),
+        "own_units_highest": drifts.max(),
         "drift_ratio": max(printed_drifts) / min(printed_drifts),
         "off_1800": abs(max(printed_drifts) / min(printed_drifts) - 1800),
     }
@@ -134,15 +134,15 @@ def _baseline(models: pd.DataFrame, noise: pd.DataFrame) -> Mapping[str, Any]:
     }
 
 
-def _table_3(told: Mapping[str, float]) -> Mapping[str, float]:
+def _table_3(numbers: Mapping[str, float]) -> Mapping[str, float]:
     """Whether networks with attention or dense connections are above the others, and sets of images agree."""
     from scipy.stats import spearmanr
 
-    table, start = columns_of_table_3(dict(told)), "model/3/total/"
-    totals = {key.removeprefix(start): value for key, value in told.items() if key.startswith(start)}
+    table, start = columns_of_table_3(dict(numbers)), "model/3/total/"
+    totals = {key.removeprefix(start): value for key, value in numbers.items() if key.startswith(start)}
     named, others = (
-        np.mean([value for name, value in totals.items() if name.startswith(_ATTENTION) == one])
-        for one in (True, False)
+        np.mean([value for name, value in totals.items() if name.startswith(_ATTENTION) == flag])
+        for flag in (True, False)
     )
     return {
         "table_3_p": spearmanr(table["CIFAR-10"], table["CIFAR-100"]).pvalue,
@@ -152,12 +152,12 @@ def _table_3(told: Mapping[str, float]) -> Mapping[str, float]:
     }
 
 
-def _table_6(told: Mapping[str, float]) -> Mapping[str, float]:
+def _table_6(numbers: Mapping[str, float]) -> Mapping[str, float]:
     """Reductions of the long version's Table 6."""
-    drops = {data: [told[f"table 6/drop/{data}/{name}"] for name in ("variance", "zscore")] for data in _IMAGES}
-    found = {f"{end} drop, {data}": which(own) for data, own in drops.items() for end, which in _ENDS.items()}
-    every = [one for own in drops.values() for one in own]
-    return {**found, "lowest drop": min(every), "highest drop": max(every)}
+    drops = {data: [numbers[f"table 6/drop/{data}/{name}"] for name in ("variance", "zscore")] for data in _IMAGES}
+    facts = {f"{end} drop, {data}": which(values) for data, values in drops.items() for end, which in _ENDS.items()}
+    every = [drop for values in drops.values() for drop in values]
+    return {**facts, "lowest drop": min(every), "highest drop": max(every)}
 
 
 _IMAGES, _ENDS = ("CIFAR-10", "CIFAR-100"), {"lowest": min, "highest": max}

@@ -126,29 +126,29 @@ def _variance_share(rows: pd.DataFrame) -> float:
 
 
 def _recorded_facts(rows: pd.DataFrame) -> dict[str, float]:
-    made: dict[str, float] = {}
+    values: dict[str, float] = {}
     for family, name in (("cells", "genes"), ("neurons", None)):
-        own = rows[(rows.family == family) & ((rows.name == name) if name else True)]
-        if len(own):
+        group = rows[(rows.family == family) & ((rows.name == name) if name else True)]
+        if len(group):
             label = name or family
-            made |= {label: own.split_centred.mean(), f"{label}_averaged": own.averaged_centred.mean()}
-    return made
+            values |= {label: group.split_centred.mean(), f"{label}_averaged": group.averaged_centred.mean()}
+    return values
 
 
 def _causal_facts(rows: pd.DataFrame) -> dict[str, float]:
     """Ranges for the causal model, as it is and with columns of equal variance."""
     subset = rows[rows.family == CAUSAL]
     standardised = subset["name"].str.endswith(STANDARDISED)
-    made: dict[str, float] = {}
+    values: dict[str, float] = {}
     for label, some in (("causal", subset[~standardised]), ("standardised", subset[standardised])):
         for column, short in (("split_centred", ""), ("averaged_centred", "_averaged")):
             if len(some):
-                made |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
-    return made | {"standardised_difference": subset[standardised].of_axes.abs().max()}
+                values |= {f"{label}{short}_lowest": some[column].min(), f"{label}{short}_highest": some[column].max()}
+    return values | {"standardised_difference": subset[standardised].of_axes.abs().max()}
 
 
 def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
-    made, (left, right) = figure(2, width=4.8)
+    fig, (left, right) = figure(2, width=4.8)
     kinds = rows.family.where(~rows["name"].str.endswith(STANDARDISED), f"{CAUSAL}, standardised")
     for colour, (family, part) in zip(PALETTE, rows.groupby(kinds, sort=False), strict=False):
         left.scatter(part.averaged_centred, part.split_centred, s=16, color=colour, label=str(family))
@@ -165,9 +165,9 @@ def _draw(rows: pd.DataFrame, learned: pd.DataFrame) -> Figure:
     right.set(xticks=range(len(states)), xticklabels=states, ylabel="score, columns centred")
     right.tick_params(axis="x", rotation=30)
     right.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return made
+    return fig
 
 
 def _order(states: pd.Series) -> pd.Series:
     """Untrained first, then epochs, trained last."""
-    return states.map(lambda one: "0" if one == "untrained" else "z" if one == "trained" else one)
+    return states.map(lambda state: "0" if state == "untrained" else "z" if state == "trained" else state)

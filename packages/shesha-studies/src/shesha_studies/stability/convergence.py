@@ -61,9 +61,9 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare scores of few rows with those of the most there are."""
     assert published is not None
     table = _drifts(rows)
-    made, (ax,) = figure(width=6)
-    for name, own in rows.groupby("representation", sort=False):
-        means = own.groupby("rows").shesha.mean()
+    fig, (ax,) = figure(width=6)
+    for name, group in rows.groupby("representation", sort=False):
+        means = group.groupby("rows").shesha.mean()
         colour = _COLOURS[str(name).partition(",")[0]]
         ax.plot(means.index, means, color=colour, linewidth=1, marker="o", markersize=2.5)
     for family in dict.fromkeys(rows.representation.str.partition(",")[0]):
@@ -77,14 +77,14 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "We do not have the weights of the published models; ours are other models.",
     )
     checks = against(published, published_numbers(table, published), UNREACHABLE)
-    picture = Picture("convergence", made, "Feature split against the number of rows, one line per representation")
+    picture = Picture("convergence", fig, "Feature split against the number of rows, one line per representation")
     return Page("", (("Scores by number of rows", table.reset_index()),), (picture,), notes, checks)
 
 
 def _drifts(rows: pd.DataFrame) -> pd.DataFrame:
     """One line per representation: the score by number of rows, and how far fewer lie from that of most."""
-    by = rows.pivot_table(index="representation", columns="n", values="shesha", sort=False)
-    table = by.rename(columns=lambda n: f"{n} rows")
+    scores = rows.pivot_table(index="representation", columns="n", values="shesha", sort=False)
+    table = scores.rename(columns=lambda n: f"{n} rows")
     most = rows.sort_values("n", kind="stable").groupby("representation", sort=False).shesha.last()
     first = rows[(rows.n == 400) & (rows.draw == 0)].set_index("representation").shesha
     table["drift of one draw at 400"] = first - most

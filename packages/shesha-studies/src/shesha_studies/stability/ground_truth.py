@@ -59,11 +59,11 @@ def _as_printed(share: float, rng: np.random.Generator) -> np.ndarray:
 @ground_truth.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate score and share of signal within each draw of all levels."""
-    own = rows[rows.formula == FORMULAS[0]]
-    rhos = rank_correlations(own, "level", "shesha")
+    subset = rows[rows.formula == FORMULAS[0]]
+    rhos = rank_correlations(subset, "level", "shesha")
     checks = against(published, published_numbers(rows, rhos))
-    levels = own.groupby("level").shesha.agg(["mean", "std"]).reset_index()
-    made, (ax,) = figure()
+    levels = subset.groupby("level").shesha.agg(["mean", "std"]).reset_index()
+    fig, (ax,) = figure()
     lines(ax, rows.rename(columns={"formula": "signal"}), "level", "shesha", "signal")
     ax.set(xlabel="share of signal", ylabel="feature split")
     ax.legend(frameon=False, fontsize="small", title="signal scaled to")
@@ -73,7 +73,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "The signal has entries of unit variance. By the printed formula (signal over its Frobenius norm, "
         "which is 226 times as large as an entry) noise hides it at every level but 1.",
     )
-    picture = Picture("ground_truth", made, "Feature split against the share of signal, mean and spread of the draws")
+    picture = Picture("ground_truth", fig, "Feature split against the share of signal, mean and spread of the draws")
     return Page("", (("Scores", levels),), (picture,), notes, checks)
 
 
@@ -82,10 +82,10 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
     import pandas as pd
     from scipy.stats import spearmanr
 
-    own = rows[rows.formula == FORMULAS[0]]
-    means = own.groupby("level").shesha.mean()
+    subset = rows[rows.formula == FORMULAS[0]]
+    means = subset.groupby("level").shesha.mean()
     p = float(spearmanr(means.index, means).pvalue)
-    level, noise = own[own.level == 0], own.shesha[own.level == 0]
+    level, noise = subset[subset.level == 0], subset.shesha[subset.level == 0]
     return {
         "rho": draws(pd.Series(rhos)),
         "p": Found(
@@ -106,22 +106,22 @@ def published_numbers(rows: pd.DataFrame, rhos: np.ndarray) -> dict[str, Found]:
 @ground_truth.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Correlation of score and share over draws, and how often the mean goes down from level to level."""
-    own = rows[rows.formula == FORMULAS[0]]
+    subset = rows[rows.formula == FORMULAS[0]]
     printed = rows[rows.formula == FORMULAS[1]]
-    means = own.groupby("level").shesha.mean()
-    steps, rhos = means.diff().dropna(), rank_correlations(own, "level", "shesha")
-    told: dict[str, Any] = {
+    means = subset.groupby("level").shesha.mean()
+    steps, rhos = means.diff().dropna(), rank_correlations(subset, "level", "shesha")
+    values: dict[str, Any] = {
         "rho_sd": rhos.std(),
         "rho_lowest": rhos.min(),
         "rho_highest": rhos.max(),
         "draws": len(rhos),
     }
-    told |= {"score of 09": means.iloc[18], "score of 1": means.iloc[20]}
+    values |= {"score of 09": means.iloc[18], "score of 1": means.iloc[20]}
     if len(printed):
-        told["rho_printed"] = over_draws(rank_correlations(printed, "level", "shesha"))
-    return as_facts(told) | {
-        "rho": over_draws(rank_correlations(own, "level", "shesha")),
+        values["rho_printed"] = over_draws(rank_correlations(printed, "level", "shesha"))
+    return as_facts(values) | {
+        "rho": over_draws(rank_correlations(subset, "level", "shesha")),
         "backwards": Fact(float((steps < 0).sum())),
-        "smallest_step": smallest(level_steps(own, "level", "shesha")),
-        "faint": Fact(float(own[own.level <= 0.2].shesha.abs().mean())),
+        "smallest_step": smallest(level_steps(subset, "level", "shesha")),
+        "faint": Fact(float(subset[subset.level <= 0.2].shesha.abs().mean())),
     }

@@ -119,18 +119,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
 
 
 def _draw(rows: pd.DataFrame) -> Figure:
-    made, (ax,) = figure(width=5.2)
+    fig, (ax,) = figure(width=5.2)
     turned = rows[rows.change == "rotation"]
     for place, name in enumerate(DATA):
-        own = turned[turned.data == name]
-        ax.scatter(np.full(len(own), place - 0.1), own.change_of_score, s=14, color="#0072b2")
-        ax.scatter(np.full(len(own), place + 0.1), own.change_averaged, s=14, color="#e69f00")
+        group = turned[turned.data == name]
+        ax.scatter(np.full(len(group), place - 0.1), group.change_of_score, s=14, color="#0072b2")
+        ax.scatter(np.full(len(group), place + 0.1), group.change_averaged, s=14, color="#e69f00")
     ax.axhline(0, color="0.7", linewidth=0.8)
     ax.set(xticks=range(len(DATA)), xticklabels=DATA, ylabel="score after rotation, less before")
     ax.scatter([], [], s=14, color="#0072b2", label="feature split")
     ax.scatter([], [], s=14, color="#e69f00", label="averaged over bases")
     ax.legend(frameon=False, fontsize="small")
-    return made
+    return fig
 
 
 @invariance.facts

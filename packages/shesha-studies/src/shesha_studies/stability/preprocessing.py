@@ -48,10 +48,10 @@ def preprocessing(condition: str, k: int, seed: int) -> dict[str, float]:
     covariance shrunk by 0.1 to the identity, or to its own scale).
     """
     X = power_law(np.random.default_rng(seed))
-    left = remove_top_components(X, k)
+    remainder = remove_top_components(X, k)
     return {
-        "shesha": feature_split(_preprocess(left, condition), n_splits=50, metric="correlation", seed=320),
-        "unbiased_cka": float(unbiased_cka(_preprocess(X, condition), _preprocess(left, condition))),
+        "shesha": feature_split(_preprocess(remainder, condition), n_splits=50, metric="correlation", seed=320),
+        "unbiased_cka": float(unbiased_cka(_preprocess(X, condition), _preprocess(remainder, condition))),
     }
 
 
@@ -73,7 +73,7 @@ def _preprocess(X: Matrix, condition: str) -> Matrix:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Compare the conditions at k = 30 compared with Table 12, and the two curves with Figure 5."""
     checks = against(published, published_numbers(rows))
-    made, axes = figure(2)
+    fig, axes = figure(2)
     for ax, name, title in zip(axes, ("shesha", "unbiased_cka"), ("feature split", "unbiased CKA"), strict=True):
         lines(ax, rows, "k", name, "condition", order=CONDITIONS)
         ax.set(xlabel="principal components removed", title=title)
@@ -84,18 +84,18 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "scores. In the last condition the covariance is shrunk to its own scale, as is usual.",
         "A rank correlation of two falling curves only shows that both fall.",
     )
-    picture = Picture("preprocessing", made, "Feature split and CKA against components removed, by preprocessing")
+    picture = Picture("preprocessing", fig, "Feature split and CKA against components removed, by preprocessing")
     return Page("", (("Means", table.reset_index()),), (picture,), notes, checks)
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return ours for every number of Table 12, and the correlation of two curves."""
     rows = rows.assign(difference=rows.shesha - rows.unbiased_cka)
-    found: dict[str, Found] = {}
-    for (condition, k), own in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):
+    answers: dict[str, Found] = {}
+    for (condition, k), group in rows[rows.k.isin((0, 30))].groupby(["condition", "k"]):
         for name in ("shesha", "unbiased_cka", "difference"):
-            found[f"{name}/{condition}/{k}"] = draws(own[name], _WHYS.get(f"{name}/{condition}", BY_CHANCE))
-    return found | _curves(rows)
+            answers[f"{name}/{condition}/{k}"] = draws(group[name], _WHYS.get(f"{name}/{condition}", BY_CHANCE))
+    return answers | _curves(rows)
 
 
 _WHYS = {
@@ -113,14 +113,14 @@ def _curves(rows: pd.DataFrame) -> dict[str, Found]:
     both = rows[rows.condition.isin(["raw", "whitened"])].pivot_table(
         index=["seed", "k"], columns="condition", values="shesha"
     )
-    found = np.array([spearmanr(own.raw, own.whitened).statistic for _, own in both.groupby("seed")])
+    rhos = np.array([spearmanr(group.raw, group.whitened).statistic for _, group in both.groupby("seed")])
     rho = draws(
-        pd.Series(found),
+        pd.Series(rhos),
         "Within the draws' spread of 0.999; 1.000 is printed in the text and 0.999 in the figure for one result.",
     )
     # Of fifty-one deletions, as published; ours are every second.
     freedom = 49
-    p = float(2 * t.sf(found.mean() * np.sqrt(freedom / (1 - found.mean() ** 2)), freedom))
+    p = float(2 * t.sf(rhos.mean() * np.sqrt(freedom / (1 - rhos.mean() ** 2)), freedom))
     why = (
         "This needs a correlation of 0.9994 over 51 deletions. A correlation of two falling curves only shows "
         "that both fall."
@@ -137,15 +137,15 @@ def _score_table(rows: pd.DataFrame, name: str) -> Any:
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Scores without the first components, by condition, and what whitening changes."""
     cka, split = (_score_table(rows, name) for name in ("unbiased_cka", "shesha"))
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"{name} {condition} {k}": float(table.loc[condition, k].mean())
         for name, table in (("cka", cka), ("split", split))
         for condition in CONDITIONS
         for k in (0, 2, 6, 30)
     }
-    apart = [(split - cka).loc[condition, 30] for condition in ("raw", "centred", "normalised")]
+    gaps = [(split - cka).loc[condition, 30] for condition in ("raw", "centred", "normalised")]
     centring = absolute(over_draws(split.loc["raw", 30] - split.loc["centred", 30]))
     for condition, k in (("whitened", 2), ("raw", 2), ("whitened", 30)):
-        found[f"cka {condition} {k}"] = over_draws(cka.loc[condition, k])
-    found["split whitened 0"] = over_draws(split.loc["whitened", 0])
-    return as_facts({**found, "smallest_divergence": smallest(map(over_draws, apart)), "centring": centring})
+        values[f"cka {condition} {k}"] = over_draws(cka.loc[condition, k])
+    values["split whitened 0"] = over_draws(split.loc["whitened", 0])
+    return as_facts({**values, "smallest_divergence": smallest(map(over_draws, gaps)), "centring": centring})

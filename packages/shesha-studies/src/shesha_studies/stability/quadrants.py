@@ -65,10 +65,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     checks = against(published, published_numbers(rows))
     means = rows.groupby("quadrant", sort=False)[["shesha", "unbiased_cka", "cka"]].agg(["mean", "std"])
     means.columns = [", ".join(map(str, both)) for both in means.columns]
-    made, (ax,) = figure(width=5.4)
+    fig, (ax,) = figure(width=5.4)
     for colour, name in zip(PALETTE, QUADRANTS, strict=False):
-        own = rows[rows.quadrant == name]
-        ax.scatter(own.unbiased_cka, own.shesha, s=10, color=colour, label=name)
+        group = rows[rows.quadrant == name]
+        ax.scatter(group.unbiased_cka, group.shesha, s=10, color=colour, label=name)
     ax.set(xlabel="unbiased CKA of the pair", ylabel="feature split of the first", ylim=(-0.1, 1.05))
     ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center")
     note = (
@@ -76,26 +76,26 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "(0.978), which alone gives 3/16 of the rank correlation. With the opposite noise it would be -3/16. "
         "It shows neither a relation nor its absence."
     )
-    picture = Picture("quadrants", made, "Stability against similarity of sixty pairs per draw, four separate clusters")
+    picture = Picture("quadrants", fig, "Stability against similarity of sixty pairs per draw, four separate clusters")
     return Page("", (("Means", means.reset_index()),), (picture,), (note,), checks)
 
 
 def _correlation_within_quadrants(rows: pd.DataFrame) -> Any:
     """Mean rank correlation of the two scores within a quadrant, for each draw."""
-    return np.mean([rank_correlations(own, "shesha", "unbiased_cka") for _, own in rows.groupby("quadrant")], axis=0)
+    return np.mean([rank_correlations(part, "shesha", "unbiased_cka") for _, part in rows.groupby("quadrant")], axis=0)
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
     """Return means of the quadrants, and the correlation over all pairs."""
     import pandas as pd
 
-    found: dict[str, Found] = {}
-    for quadrant, own in rows.groupby("quadrant"):
+    answers: dict[str, Found] = {}
+    for quadrant, group in rows.groupby("quadrant"):
         for name in ("shesha", "unbiased_cka"):
             # A published mean is that of fifteen pairs, and its error that of one pair.
-            found[f"{name}/{quadrant}"] = draws(own[name])
+            answers[f"{name}/{quadrant}"] = draws(group[name])
     rhos = rank_correlations(rows[rows.quadrant != ANY], "shesha", "unbiased_cka")
-    return found | {"rho": draws(pd.Series(rhos))}
+    return answers | {"rho": draws(pd.Series(rhos))}
 
 
 @quadrants.facts
@@ -131,8 +131,8 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
 def _clear(rows: pd.DataFrame) -> float:
     """Smallest distance between the boxes of two quadrants, along the axis that tells them apart best."""
     boxes = [
-        (own[["shesha", "unbiased_cka"]].min().to_numpy(), own[["shesha", "unbiased_cka"]].max().to_numpy())
-        for _, own in rows.groupby("quadrant")
+        (group[["shesha", "unbiased_cka"]].min().to_numpy(), group[["shesha", "unbiased_cka"]].max().to_numpy())
+        for _, group in rows.groupby("quadrant")
     ]
     gaps = [
         max(np.maximum(low - other_high, other_low - high))

@@ -42,13 +42,13 @@ def spectral(k: int, seed: int) -> dict[str, float]:
     200 rows, 256 features, singular values 100, 50, 33, ...; similarity of what is left with the whole.
     """
     X = power_law(np.random.default_rng(seed))
-    left = remove_top_components(X, k)
+    remainder = remove_top_components(X, k)
     return {
-        "shesha": feature_split(left, n_splits=50, metric="correlation", seed=320),
-        "unbiased_cka": float(unbiased_cka(X, left)),
-        "pwcka": float(pwcka(X, left)),
-        "procrustes": float(procrustes_similarity(X, left)) ** 2,
-        "halves_cka": _halves_cka(left),
+        "shesha": feature_split(remainder, n_splits=50, metric="correlation", seed=320),
+        "unbiased_cka": float(unbiased_cka(X, remainder)),
+        "pwcka": float(pwcka(X, remainder)),
+        "procrustes": float(procrustes_similarity(X, remainder)) ** 2,
+        "halves_cka": _halves_cka(remainder),
     }
 
 
@@ -66,7 +66,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     checks = against(published, published_numbers(rows))
     means = rows.groupby("k")[list(NUMBERS)].mean()
     halves = rows.groupby("k").halves_cka.mean()
-    made, (ax,) = figure(width=5.4)
+    fig, (ax,) = figure(width=5.4)
     for colour, (name, label) in zip(PALETTE, NUMBERS.items(), strict=False):
         ax.plot(means.index, means[name], marker="o", markersize=3, color=colour, label=label)
     ax.plot(means.index, halves, color="0.4", linestyle="--", label="unbiased CKA of two halves")
@@ -81,7 +81,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "Chance is 0 for the split of independent features and for unbiased CKA. The dashed line is unbiased "
         "CKA of two random halves of the remaining features.",
     )
-    picture = Picture("spectral", made, "Four scores against the number of principal components removed")
+    picture = Picture("spectral", fig, "Four scores against the number of principal components removed")
     return Page("", (("Means", means.reset_index()),), (picture,), notes, checks)
 
 
@@ -91,7 +91,7 @@ def _crossing(means: pd.Series, level: float) -> int:
 
 def _crossings(rows: pd.DataFrame, level: float) -> list[int]:
     """Where each draw of the feature split first falls below a level."""
-    return [_crossing(own.set_index("k").shesha.sort_index(), level) for _, own in rows.groupby("seed")]
+    return [_crossing(group.set_index("k").shesha.sort_index(), level) for _, group in rows.groupby("seed")]
 
 
 def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
@@ -108,8 +108,8 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
         for k in TABLE
     }
     for name in NUMBERS:
-        at = _crossing(means.loc[TABLE, name], 0.5)
-        values[f"below/{name}"] = Found(at, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
+        crossing = _crossing(means.loc[TABLE, name], 0.5)
+        values[f"below/{name}"] = Found(crossing, float(np.std(per_draw, ddof=1)) if name == "shesha" else 0.0)
     if {*range(21, 35)} <= set(means.index):
         values["below 0.4/shesha"] = Found(_crossing(means.shesha, 0.4), float(np.std(_crossings(rows, 0.4), ddof=1)))
     return values
@@ -118,9 +118,9 @@ def published_numbers(rows: pd.DataFrame) -> dict[str, Found]:
 @spectral.facts
 def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How much the split keeps more than similarities do, with the whole and with its own other half."""
-    at = rows[rows.k == 10].set_index("seed")
+    subset = rows[rows.k == 10].set_index("seed")
     means = rows.groupby("k")[[*NUMBERS, "halves_cka"]].mean()
-    told = {
+    values = {
         **{f"first below 0.5, {name}": _crossing(means[name], 0.5) for name in NUMBERS},
         **{f"split at {k}": means.shesha.loc[k] for k in (1, 20)},
         **{f"halves at {k}": means.halves_cka.loc[k] for k in (1, 20)},
@@ -129,9 +129,9 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         "ratio": means.shesha.loc[30] / means.unbiased_cka.loc[30],
         "spread at 30": rows[rows.k == 30].shesha.std(),
     }
-    return as_facts({k.replace("0.5", "half"): one for k, one in told.items()}) | {
-        "cka": over_draws(at.unbiased_cka),
-        "split": over_draws(at.shesha),
-        "gap": over_draws(at.shesha - at.unbiased_cka),
-        "gap_of_halves": over_draws(at.shesha - at.halves_cka),
+    return as_facts({k.replace("0.5", "half"): value for k, value in values.items()}) | {
+        "cka": over_draws(subset.unbiased_cka),
+        "split": over_draws(subset.shesha),
+        "gap": over_draws(subset.shesha - subset.unbiased_cka),
+        "gap_of_halves": over_draws(subset.shesha - subset.halves_cka),
     }

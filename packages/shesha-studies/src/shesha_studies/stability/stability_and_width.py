@@ -33,8 +33,8 @@ def stability_and_width(signal: float, n: int, d: int, seed: int) -> dict[str, f
     """
     rng = np.random.default_rng([seed, n, d, round(10 * signal)])
     X = signal * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) / np.sqrt(5) + rng.standard_normal((n, d))
-    found = chance(X, variant="feature_split", n_permutations=99, seed=seed)
-    return {"raw": found.observed, "level": found.level, "corrected": found.corrected, "p_value": found.p_value}
+    result = chance(X, variant="feature_split", n_permutations=99, seed=seed)
+    return {"raw": result.observed, "level": result.level, "corrected": result.corrected, "p_value": result.p_value}
 
 
 @stability_and_width.page
@@ -43,10 +43,10 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     keys = ["signal", "n", "d"]
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     table = rows.groupby(keys)[["raw", "level", "corrected", "hit"]].mean().reset_index()
-    one = rows[rows.n == rows.n.max()]
-    made, axes = figure(2, sharey=True)
+    subset = rows[rows.n == rows.n.max()]
+    fig, axes = figure(2, sharey=True)
     for ax, name, title in zip(axes, ("raw", "corrected"), ("feature split", "corrected for chance"), strict=True):
-        lines(ax, one, "d", name, "signal")
+        lines(ax, subset, "d", name, "signal")
         ax.set(xlabel="features", title=title)
         logarithmic(ax, rows.d)
     axes[0].legend(frameon=False, fontsize="small", title="signal")
@@ -55,7 +55,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
         "test is more reliable (Spearman and Brown). Representations of different widths must therefore not "
         "be ranked by the raw score. Audits rank them with equal numbers of features."
     )
-    picture = Picture("stability_and_width", made, "Feature split against the number of features, raw and corrected")
+    picture = Picture("stability_and_width", fig, "Feature split against the number of features, raw and corrected")
     return Page("", (("Means", table),), (picture,), (note,))
 
 

@@ -114,7 +114,7 @@ _PARTS = {
 
 
 def _draw(models: pd.DataFrame) -> Figure:
-    made, (left, right) = figure(2)
+    fig, (left, right) = figure(2)
     left.scatter(models["size"], models.drift, s=22, color=PALETTE[0], label="sd 0.1")
     left.scatter(
         models["size"], models.drift_own_units, s=22, marker="s", color=PALETTE[1], label="a tenth of the features' sd"
@@ -132,4 +132,4 @@ def _draw(models: pd.DataFrame) -> Figure:
     right.plot(range(len(names)), models[list(names)].to_numpy().T, color="0.8", linewidth=0.6, zorder=0)
     right.axhline(0, color="0.6", linewidth=0.8)
     right.set(xticks=range(len(names)), xticklabels=list(names.values()), ylabel="feature split of 400 rows")
-    return made
+    return fig

@@ -165,15 +165,15 @@ _CHARGE = {"K": 1.0, "R": 1.0, "H": 0.1, "D": -1.0, "E": -1.0}
 
 def _proteins(name: str) -> Matrix:
     """Sequences of 50 to 2,000 residues, as published."""
-    found = [line["sequence"] for line in lines("proteins", "proteins_location.csv")]
-    sequences = [one for one in found if 50 <= len(one) <= 2000]
+    proteins = [line["sequence"] for line in lines("proteins", "proteins_location.csv")]
+    sequences = [protein for protein in proteins if 50 <= len(protein) <= 2000]
     if name in ("composition", "dipeptides"):
-        return np.array([_words(one, 1 if name == "composition" else 2) for one in sequences])
+        return np.array([_words(sequence, 1 if name == "composition" else 2) for sequence in sequences])
     if name == "3-mers":
-        return np.array([_hash_seed(one, PROTEINS[name]) for one in sequences])
+        return np.array([_hash_seed(sequence, PROTEINS[name]) for sequence in sequences])
     kind, bins = name.split()
     scale = _HYDROPHOBICITY if kind == "hydrophobicity" else _CHARGE
-    return np.array([_profile(one, scale, int(bins)) for one in sequences])
+    return np.array([_profile(sequence, scale, int(bins)) for sequence in sequences])
 
 
 def _codes(sequence: str) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ def weighted_spearman(x: Vector, y: Vector, weights: NDArray[np.floating[Any]]) 
         counts = weights[start : start + _TOGETHER].astype(np.float64)
         total = counts.sum(axis=1, keepdims=True)
         a, b = (_ranks(values, counts) - (total + 1) / 2 for values in (x, y))
-        product, first, second = ((counts * one).sum(axis=1) for one in (a * b, a * a, b * b))
+        product, first, second = ((counts * term).sum(axis=1) for term in (a * b, a * a, b * b))
         with np.errstate(invalid="ignore"):
             correlations.append(product / np.sqrt(first * second))
     return np.concatenate(correlations)
@@ -80,11 +80,11 @@ def correlation(
     spearman = spearmanr(first, second)
     rng = np.random.default_rng(320)
     rows = weighted_spearman(first, second, counts(n, n_draws, rng))
-    _, own = np.unique(np.asarray(groups)[there], return_inverse=True)
-    whole = weighted_spearman(first, second, counts(own.max() + 1, n_group_draws, rng)[:, own])
-    ends = [float(end) for one in (rows, whole) for end in np.nanpercentile(one, [2.5, 97.5])]
+    _, codes = np.unique(np.asarray(groups)[there], return_inverse=True)
+    group_rhos = weighted_spearman(first, second, counts(codes.max() + 1, n_group_draws, rng)[:, codes])
+    ends = [float(end) for rhos in (rows, group_rhos) for end in np.nanpercentile(rhos, [2.5, 97.5])]
     low, high, group_low, group_high = ends
-    error, p = float(np.nanstd(whole)), float(spearman.pvalue)
+    error, p = float(np.nanstd(group_rhos)), float(spearman.pvalue)
     return Correlation(n, float(spearman.statistic), low, high, group_low, group_high, error, p)
 
 

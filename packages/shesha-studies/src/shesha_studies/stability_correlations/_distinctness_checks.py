@@ -65,36 +65,36 @@ def _number(findings: Findings, where: str, group: str, number: str, value: floa
     if group == "Mixed model":
         return _check_mixed_model(findings, where, what, number, value)
     if where.endswith("Table 17"):
-        own = distribution(findings.rows["stability" if group == "stability" else "cka"])[number]
-        return Check(where, what, value, own, UNREACHABLE, OTHER_BASES)
-    one = _find_correlation(findings, where, group)
-    if one is None:
+        answer = distribution(findings.rows["stability" if group == "stability" else "cka"])[number]
+        return Check(where, what, value, answer, UNREACHABLE, OTHER_BASES)
+    rho = _find_correlation(findings, where, group)
+    if rho is None:
         return Check(where, what, value, None, NOT_RUN, "no row of these data in this run")
-    return _check_correlation(where, what, group, number, value, one, error)
+    return _check_correlation(where, what, group, number, value, rho, error)
 
 
-def _find_correlation(found: Findings, where: str, group: str) -> Correlation | None:
+def _find_correlation(findings: Findings, where: str, group: str) -> Correlation | None:
     """Which of our correlations a published one is of."""
     if ", 7.8" in where or "Table 10" in where or group.partition(" ")[0] in ("PWCKA", "Procrustes"):
         measure, _, kind = group.partition(" ")
-        return found.alternatives.get((measure, kind or "all"))
-    for some in (found.domains, found.kinds, found.subsets):
+        return findings.alternatives.get((measure, kind or "all"))
+    for some in (findings.domains, findings.kinds, findings.subsets):
         if group in some:
             return some[group]
     return None
 
 
 def _check_correlation(
-    where: str, what: str, group: str, number: str, value: float | str, one: Correlation, error: float
+    where: str, what: str, group: str, number: str, value: float | str, rho: Correlation, error: float
 ) -> Check:
-    ours = {"rho": one.value, "low": one.low, "high": one.high, "p": one.p, "r_squared": one.value**2}[number]
+    answer = {"rho": rho.value, "low": rho.low, "high": rho.high, "p": rho.p, "r_squared": rho.value**2}[number]
     if group.startswith("Protein") and number == "rho":
         return judge_number(
             where,
             what,
             float(value),
-            ours,
-            error=one.group_error,
+            answer,
+            error=rho.group_error,
             published_error=error,
             decimals=_DECIMALS,
             why=SAME_RECIPE,
@@ -102,20 +102,20 @@ def _check_correlation(
     if group == "Neuroscience" and number == "rho":
         why = "six of the 39 sessions of the same recordings, in windows of 50 ms instead of 20 ms"
         return judge_number(
-            where, what, float(value), ours, error=one.group_error, published_error=error, decimals=_DECIMALS, why=why
+            where, what, float(value), answer, error=rho.group_error, published_error=error, decimals=_DECIMALS, why=why
         )
-    return Check(where, what, value, ours, UNREACHABLE, OTHER_BASES)
+    return Check(where, what, value, answer, UNREACHABLE, OTHER_BASES)
 
 
-def _check_mixed_model(found: Findings, where: str, what: str, number: str, value: float | str) -> Check:
-    one = found.mixed
-    ours = {
-        "beta": one.slope,
-        "low": one.slope - 1.96 * one.error,
-        "high": one.slope + 1.96 * one.error,
-        "icc": one.shared,
+def _check_mixed_model(findings: Findings, where: str, what: str, number: str, value: float | str) -> Check:
+    model = findings.mixed
+    answers = {
+        "beta": model.slope,
+        "low": model.slope - 1.96 * model.error,
+        "high": model.slope + 1.96 * model.error,
+        "icc": model.shared,
     }
-    return Check(where, what, value, ours.get(number), UNREACHABLE, OTHER_BASES)
+    return Check(where, what, value, answers.get(number), UNREACHABLE, OTHER_BASES)
 
 
 def _count(where: str, what: str, group: str, value: float) -> Check:

@@ -20,7 +20,7 @@ _HOUR = 3600.0
 
 def pictures(found: Findings) -> tuple[Picture, ...]:
     """Scores of all configurations, correlations by kind, and principal components."""
-    made, axes = figure(3, width=4.4, height=3.9)
+    fig, axes = figure(3, width=4.4, height=3.9)
     _scatter(axes[0], found.distinct)
     _draw_kinds(axes[1], found)
     _components(axes[2], found.distinct)
@@ -29,16 +29,16 @@ def pictures(found: Findings) -> tuple[Picture, ...]:
         "feature "
         "split and of the basis-averaged score; both scores and CKA against the number of principal components"
     )
-    return (Picture("distinctness", made, shows),)
+    return (Picture("distinctness", fig, shows),)
 
 
 def _scatter(ax: Any, rows: pd.DataFrame) -> None:
     for place, kind in enumerate(KINDS):
-        own = rows[rows.kind == kind]
+        group = rows[rows.kind == kind]
         marker = "osv^D*P"[place]
         ax.scatter(
-            own.cka,
-            own.stability,
+            group.cka,
+            group.stability,
             s=10,
             marker=marker,
             color=PALETTE[place % len(PALETTE)],
@@ -56,15 +56,15 @@ def _scatter(ax: Any, rows: pd.DataFrame) -> None:
     ax.legend(frameon=False, fontsize="x-small", ncols=2, loc="upper left", markerscale=1.6)
 
 
-def _draw_kinds(ax: Any, found: Findings) -> None:
+def _draw_kinds(ax: Any, findings: Findings) -> None:
     places = np.arange(len(KINDS))[::-1]
     for shift, name, colour, label in (
         (0.17, "stability", PALETTE[0], "feature split"),
         (-0.17, "averaged", PALETTE[1], "basis-averaged"),
     ):
-        some = [related(found.rows[found.rows.kind == kind], name, n_draws=10) for kind in KINDS]
-        values = np.array([one.value for one in some])
-        ends = np.array([[one.group_low, one.group_high] for one in some])
+        some = [related(findings.rows[findings.rows.kind == kind], name, n_draws=10) for kind in KINDS]
+        values = np.array([rho.value for rho in some])
+        ends = np.array([[rho.group_low, rho.group_high] for rho in some])
         # Percentile intervals need not hold the value.
         error = np.maximum(np.abs(ends - values[:, None]) * (np.sign(ends - values[:, None]) == [-1, 1]), 0).T
         ax.errorbar(values, places + shift, xerr=error, fmt="o", markersize=5, color=colour, label=label)
@@ -75,12 +75,12 @@ def _draw_kinds(ax: Any, found: Findings) -> None:
 
 
 def _components(ax: Any, rows: pd.DataFrame) -> None:
-    own = rows[rows.kind == "PCA"]
+    table = rows[rows.kind == "PCA"]
     # The same bases at every number: those with as many components as half of the bases have.
-    reach = np.minimum(own.n - 1, own.d_base)
+    reach = np.minimum(table.n - 1, table.d_base)
     most = max((k for k in COMPONENTS if (reach >= k).mean() >= 0.5), default=0)
-    own = own[(reach >= most) & (own.d <= most)]
-    means = own.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
+    table = table[(reach >= most) & (table.d <= most)]
+    means = table.groupby("d")[["cka", "averaged", "stability", "shuffled"]].mean()
     labels = ("CKA", "stability after a random rotation", "stability of the components", "shuffled")
     for place, (name, label) in enumerate(zip(means, labels, strict=True)):
         colour = (PALETTE[2 % len(PALETTE)], PALETTE[1], PALETTE[0], "0.5")[place]
@@ -94,7 +94,7 @@ def notes(findings: Findings) -> tuple[str, ...]:
     rows = findings.rows
     unscored = int(rows.stability.isna().sum())
     distinct = findings.distinct
-    said = [
+    sentences = [
         "Bases: MiniLM layers on SST-2 (4), networks trained here on Fashion-MNIST and CIFAR-10 (4 each), protein "
         "encoders "
         "(9), Steinmetz sessions (6), forms of single-cell counts (9). Sound and video are not available. Only the "
@@ -110,19 +110,19 @@ def notes(findings: Findings) -> tuple[str, ...]:
         _cost(findings),
     ]
     if unscored:
-        said.append(
+        sentences.append(
             f"{unscored} configurations of sparse data have no stability, because some row is zero in "
             "half of the features."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
-def _sized(found: Findings) -> str:
+def _sized(findings: Findings) -> str:
     """Which bases have the published number of rows and seeds."""
-    whole = found.rows[found.rows["size"] != "small"].group.nunique()
-    rest = found.rows.group.nunique() - whole
+    n_full = findings.rows[findings.rows["size"] != "small"].group.nunique()
+    rest = findings.rows.group.nunique() - n_full
     return (
-        f"{whole} bases have the published number of rows (100 to 1,000) and 15 seeds"
+        f"{n_full} bases have the published number of rows (100 to 1,000) and 15 seeds"
         + (f", and {rest} have 150 rows and one seed" if rest else "")
         + "; both sizes are compared above."
     )
@@ -143,8 +143,8 @@ def _cost(findings: Findings) -> str:
             f"Cost: one score of 30 splits takes processor time that grows with features to the power {powers[2]:.2f}."
         )
     full = findings.rows.domain.map(_rows).to_numpy(dtype=np.float64)
-    one = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
-    seconds, measured = 15e-6 * float(one.sum()), 15e-6 * float(findings.larger.microseconds.sum())
+    cost = np.exp(powers[0] + powers[1] * np.log(full) + powers[2] * np.log(findings.rows.d.to_numpy(dtype=np.float64)))
+    seconds, measured = 15e-6 * float(cost.sum()), 15e-6 * float(findings.larger.microseconds.sum())
     return (
         f"Cost: processor time of one score of 30 splits grows as n^{powers[1]:.2f} d^{powers[2]:.2f} between "
         f"{both.n.min()} and {both.n.max()} rows, timed while other work ran (published: K n^2 d; sorting the "

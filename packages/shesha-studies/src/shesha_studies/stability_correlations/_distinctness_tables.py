@@ -72,9 +72,9 @@ class Findings:
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
         small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
         wanted = small.groupby("group").size()
-        whole = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
-        told = pd.concat([large[large.group.isin(whole)], small[~small.group.isin(whole)]])
-        return cls(told, small, large)
+        groups = [group for group, n in large.groupby("group").size().items() if n >= wanted.get(group, 0)]
+        table = pd.concat([large[large.group.isin(groups)], small[~small.group.isin(groups)]])
+        return cls(table, small, large)
 
     @cached_property
     def distinct(self) -> pd.DataFrame:
@@ -89,12 +89,12 @@ class Findings:
     @cached_property
     def domains(self) -> dict[str, Correlation]:
         """Of every domain that the paper has too, and of all rows."""
-        found = {
-            name: related(self.rows[self.rows.domain.isin(own)])
-            for name, own in DOMAINS.items()
-            if self.rows.domain.isin(own).any()
+        results = {
+            name: related(self.rows[self.rows.domain.isin(members)])
+            for name, members in DOMAINS.items()
+            if self.rows.domain.isin(members).any()
         }
-        return {**found, "Aggregate": related(self.rows)}
+        return {**results, "Aggregate": related(self.rows)}
 
     @cached_property
     def subsets(self) -> dict[str, Correlation]:
@@ -108,17 +108,17 @@ class Findings:
             "Protein without PCA": rows[(rows.domain == "proteins") & (rows.kind != "PCA")],
             "random transformations": rows[rows.kind.isin(RANDOM)],
         }
-        return {"Full dataset": self.domains["Aggregate"], **{name: related(own) for name, own in chosen.items()}}
+        return {"Full dataset": self.domains["Aggregate"], **{name: related(subset) for name, subset in chosen.items()}}
 
     @cached_property
     def levels(self) -> dict[tuple[str, str, str], Correlation]:
         """By what is ranked within what, and by the scores."""
-        found = {}
-        for level, by in LEVELS.items():
-            rows = self.distinct if by else self.rows
+        results = {}
+        for level, keys in LEVELS.items():
+            rows = self.distinct if keys else self.rows
             for pair in PAIRS:
-                found[(level, *pair)] = related(rows, *pair, by=by, n_draws=10)
-        return found
+                results[(level, *pair)] = related(rows, *pair, by=keys, n_draws=10)
+        return results
 
     @cached_property
     def mixed(self) -> MixedModel:
@@ -142,14 +142,14 @@ class Findings:
     @cached_property
     def alternatives(self) -> dict[tuple[str, str], Correlation]:
         """Of other measures, language only: of all rows and by kind."""
-        own = self.rows[self.rows.domain == "language"]
-        found = {}
-        if len(own):
+        table = self.rows[self.rows.domain == "language"]
+        results = {}
+        if len(table):
             for measure in ("cka", "pwcka", "procrustes"):
                 for kind in ("all", *KINDS[:-1]):
-                    chosen = own if kind == "all" else own[own.kind == kind]
-                    found[TITLES[measure], kind] = related(chosen, "stability", measure, n_draws=2000)
-        return found
+                    chosen = table if kind == "all" else table[table.kind == kind]
+                    results[TITLES[measure], kind] = related(chosen, "stability", measure, n_draws=2000)
+        return results
 
 
 def related(
@@ -179,15 +179,15 @@ def _share(design: np.ndarray, y: Vector) -> float:
 
 def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
     """Return all tables of the page."""
-    made: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
+    makers: list[tuple[str, Callable[[Findings], pd.DataFrame]]] = [
         ("What is ranked within what", _levels),
         ("By kind of transformation", _kinds_table),
-        ("By domain", lambda one: _as_table(one.domains)),
-        ("Subsets", lambda one: _as_table(one.subsets)),
+        ("By domain", lambda source: _as_table(source.domains)),
+        ("Subsets", lambda source: _as_table(source.subsets)),
         ("Distributions", _distributions),
         ("Principal components", components),
     ]
-    result = [(title, make(findings)) for title, make in made]
+    result = [(title, make(findings)) for title, make in makers]
     if findings.alternatives:
         result.append(("Other measures, language", _alternatives(findings)))
     if len(findings.larger) and len(findings.smaller):
@@ -202,39 +202,39 @@ def _levels(findings: Findings) -> pd.DataFrame:
     for level in LEVELS:
         line = {"": level}
         for stability, similarity in PAIRS:
-            one = findings.levels[level, stability, similarity]
+            rho = findings.levels[level, stability, similarity]
             line[f"{TITLES[stability]}, {TITLES[similarity]}"] = (
-                f"{one.value:+.2f} [{one.group_low:+.2f}, {one.group_high:+.2f}]"
+                f"{rho.value:+.2f} [{rho.group_low:+.2f}, {rho.group_high:+.2f}]"
             )
         lines.append(line)
     return pd.DataFrame(lines)
 
 
-def _as_table(found: Mapping[str, Correlation]) -> pd.DataFrame:
+def _as_table(rhos: Mapping[str, Correlation]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame([{"": name, **_line(one)} for name, one in found.items()])
+    return pd.DataFrame([{"": name, **_line(rho)} for name, rho in rhos.items()])
 
 
-def _line(one: Correlation) -> dict[str, object]:
+def _line(rho: Correlation) -> dict[str, object]:
     return {
-        "N": one.n,
-        "rho": round(one.value, 3),
-        "rows resampled": f"{one.low:+.2f} to {one.high:+.2f}",
-        "bases resampled": f"{one.group_low:+.2f} to {one.group_high:+.2f}",
+        "N": rho.n,
+        "rho": round(rho.value, 3),
+        "rows resampled": f"{rho.low:+.2f} to {rho.high:+.2f}",
+        "bases resampled": f"{rho.group_low:+.2f} to {rho.group_high:+.2f}",
     }
 
 
-def _kinds_table(found: Findings) -> pd.DataFrame:
+def _kinds_table(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
-    for kind, one in found.kinds.items():
-        subset = found.distinct[found.distinct.kind == kind]
+    for kind, rho in findings.kinds.items():
+        subset = findings.distinct[findings.distinct.kind == kind]
         lines.append(
             {
                 "kind": kind,
-                **_line(one),
+                **_line(rho),
                 "within bases": related(subset, by=("group",), n_draws=10, n_group_draws=10).value,
                 "within variants": related(subset, by=("variant",), n_draws=10, n_group_draws=10).value,
                 "within variants, basis-averaged": related(
@@ -250,11 +250,11 @@ def _kinds_table(found: Findings) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _distributions(found: Findings) -> pd.DataFrame:
+def _distributions(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
-    return pd.DataFrame([{"": TITLES.get(name, name), **distribution(found.rows[name])} for name in names])
+    return pd.DataFrame([{"": TITLES.get(name, name), **distribution(findings.rows[name])} for name in names])
 
 
 def distribution(values: pd.Series[float]) -> dict[str, float]:
@@ -271,38 +271,38 @@ def distribution(values: pd.Series[float]) -> dict[str, float]:
 
 def components(found: Findings) -> pd.DataFrame:
     """Mean scores by the number of principal components, where no base has fewer than were asked for."""
-    own = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
-    means = own.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
-    return means.assign(bases=own.groupby("d").size())[
-        lambda table: table.bases >= min(5, own.group.nunique())
+    subset = found.distinct[(found.distinct.kind == "PCA") & found.distinct.d.isin(COMPONENTS)]
+    means = subset.groupby("d")[["stability", "averaged", "shuffled", "cka", "chance"]].mean()
+    return means.assign(bases=subset.groupby("d").size())[
+        lambda table: table.bases >= min(5, subset.group.nunique())
     ].reset_index()
 
 
-def _alternatives(found: Findings) -> pd.DataFrame:
+def _alternatives(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(
-        [{"measure": measure, "kind": kind, **_line(one)} for (measure, kind), one in found.alternatives.items()]
+        [{"measure": measure, "kind": kind, **_line(rho)} for (measure, kind), rho in findings.alternatives.items()]
     )
 
 
-def _sizes(found: Findings) -> pd.DataFrame:
+def _sizes(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     keys = ["domain", "base", "variant"]
-    both = found.smaller.merge(found.larger, on=keys, suffixes=("", " larger"))
+    both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
     lines = []
     for group, part in both.groupby("group", sort=False):
         part = part[part.repeat + part["repeat larger"] == 0]
         for name in ("stability", "averaged", "cka"):
-            one = correlation(part[name], part[f"{name} larger"], part.variant, 10)
+            rho = correlation(part[name], part[f"{name} larger"], part.variant, 10)
             difference = (part[name] - part[f"{name} larger"]).abs()
             lines.append(
                 {
                     "base": group,
                     "rows": f"{part.n.iloc[0]} and {part['n larger'].iloc[0]}",
                     "score": TITLES[name],
-                    "rank agreement": one.value,
+                    "rank agreement": rho.value,
                     "mean difference": difference.mean(),
                     "largest": difference.max(),
                 }

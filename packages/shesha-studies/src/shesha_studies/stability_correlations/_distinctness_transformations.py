@@ -87,8 +87,8 @@ def _narrowed(X: Matrix, kind: str, k: int, rng: np.random.Generator) -> Matrix:
 def components(X: Matrix, k: int) -> Matrix:
     """Scores of the leading principal components, at most min(n, d) - 1 of them."""
     k = min(k, min(X.shape) - 1)
-    left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    return np.asarray(left[:, :k] * lengths[:k])
+    vectors, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    return np.asarray(vectors[:, :k] * lengths[:k])
 
 
 def standardised(X: Matrix) -> Matrix:

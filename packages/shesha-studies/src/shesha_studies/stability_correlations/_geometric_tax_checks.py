@@ -40,12 +40,12 @@ def _number(tabled: dict[Any, Any], where: str, row: str, column: str, text: str
             where, what, float(text), first - second, decimals=2, error=0.0052, why="not the difference of its means"
         )
     if where.endswith("Table 29") and column == "mean":
-        own = [
+        cells = [
             float(value)
             for (place, name, images), value in tabled.items()
             if (place, name) == (where, row) and images != column
         ]
         return judge_number(
-            where, what, float(text), sum(own) / len(own), decimals=2, error=0.0026, why="not the mean of its line"
+            where, what, float(text), sum(cells) / len(cells), decimals=2, error=0.0026, why="not the mean of its line"
         )
     return Check(where, what, as_number(text), None, UNREACHABLE, _WEIGHTS)

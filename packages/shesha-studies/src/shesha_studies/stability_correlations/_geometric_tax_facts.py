@@ -21,15 +21,15 @@ _L, _J = "Geometric Stability", "Geometric Stability (journal)"
 def make_facts(found: Findings, published: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
     parts = (_trade(found), _scores(found), _width_facts(found), _groups(found))
-    told = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
-    return as_facts({name: value for part in (*parts, *told) for name, value in part.items()})
+    published_facts = (_ranks_of_dino(published), _correlations(published), _p_values(published), _places(published))
+    return as_facts({name: value for part in (*parts, *published_facts) for name, value in part.items()})
 
 
 def _column(published: pd.DataFrame, where: str, row: str | None = None, number: str | None = None) -> pd.Series[Any]:
-    own = published[published["where"] == where]
+    table = published[published["where"] == where]
     if row is not None:
-        return own[own.row == row].set_index("number").published.astype(str)
-    return own[own.number == number].set_index("row").published.astype(str)
+        return table[table.row == row].set_index("number").published.astype(str)
+    return table[table.number == number].set_index("row").published.astype(str)
 
 
 def _join_signed(values: Iterable[float]) -> str:
@@ -41,35 +41,35 @@ def _trade(findings: Findings) -> Mapping[str, Any]:
     plain, equal = (
         [findings.trade["stability", "logme", target, flag] for target in TARGETS] for flag in (False, True)
     )
-    every = [one for (_, _, _, same), one in findings.trade.items() if same]
-    signs = [sum(sign * one.value > 0 and one.p < 0.05 for one in every) for sign in (-1, 1)]
+    every = [rho for (_, _, _, same), rho in findings.trade.items() if same]
+    signs = [sum(sign * rho.value > 0 and rho.p < 0.05 for rho in every) for sign in (-1, 1)]
     return {
         "networks": len(findings.rows),
-        "equal_width": mean_correlation([one.value for one in equal], len(findings.rows)),
+        "equal_width": mean_correlation([rho.value for rho in equal], len(findings.rows)),
         "cells_negative": signs[0],
         "cells_positive": signs[1],
-        "trade in words": _join_signed(one.value for one in plain),
-        "trade at equal width in words": _join_signed(one.value for one in equal),
-        "negative at equal width": sum(one.value < 0 and one.p < 0.05 for one in equal),
+        "trade in words": _join_signed(rho.value for rho in plain),
+        "trade at equal width in words": _join_signed(rho.value for rho in equal),
+        "negative at equal width": sum(rho.value < 0 and rho.p < 0.05 for rho in equal),
     }
 
 
-def _width_facts(found: Findings) -> Mapping[str, Any]:
+def _width_facts(findings: Findings) -> Mapping[str, Any]:
     """Correlations with the number of features."""
     names = ("logme", "accuracy", "stability", "equal")
-    rhos = {name: tables.width_correlations(found, name) for name in names}
+    rhos = {name: tables.width_correlations(findings, name) for name in names}
     return {
-        **{f"{name} with width": rank_correlation(min(values), len(found.rows)) for name, values in rhos.items()},
+        **{f"{name} with width": rank_correlation(min(values), len(findings.rows)) for name, values in rhos.items()},
         **{f"{name} with width in words": _join_signed(values) for name, values in rhos.items()},
     }
 
 
-def _scores(found: Findings) -> Mapping[str, Any]:
+def _scores(findings: Findings) -> Mapping[str, Any]:
     """LogME of few rows, agreement of ranks, and what rotations change."""
-    exact, code = tables.few_rows(found)
-    table = tables.agreement(found)
+    exact, code = tables.few_rows(findings)
+    table = tables.agreement(findings)
     stability = table[table.score == TITLES["stability"]]
-    ranks = [found.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
+    ranks = [findings.related(f"stability {target}", f"averaged {target}").value for target in TARGETS]
     return {
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
         "ranks across in words": _join_signed(stability["all"]),
@@ -85,19 +85,19 @@ def _groups(findings: Findings) -> Mapping[str, Any]:
 
     The number of sets lies between those that show it and those that do not show the opposite.
     """
-    made: dict[str, Any] = {}
-    for _, column, one, others in tables.COMPARISONS[:2]:
-        numbers = {target: findings.compared(target, column, one, others) for target in TARGETS}
+    facts: dict[str, Any] = {}
+    for _, column, group, others in tables.COMPARISONS[:2]:
+        numbers = {target: findings.compared(target, column, group, others) for target in TARGETS}
         clear, turned = (
             sum(sign * line["difference"] > 0 and line["p"] < 0.05 for line in numbers.values()) for sign in (1, -1)
         )
         known = all(line["p"] == line["p"] for line in numbers.values())
-        made |= {
-            f"{one} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
-            f"{one} in words": _join_signed(line["difference"] for line in numbers.values()),
-            f"{one} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
+        facts |= {
+            f"{group} sets": Fact(clear if known else NAN, clear, len(TARGETS) - turned),
+            f"{group} in words": _join_signed(line["difference"] for line in numbers.values()),
+            f"{group} p in words": ", ".join(f"{line['p']:.3f} ({target})" for target, line in numbers.items()),
         }
-    return made
+    return facts
 
 
 def _ranks_of_dino(published: pd.DataFrame) -> Mapping[str, Any]:
@@ -125,7 +125,7 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
     own = published[published["where"] == f"{_L}, Table 28"]
     pairs = dict(zip(zip(own.row, own.number, strict=True), own.published.astype(float), strict=True))
     within, across = (
-        [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == alike] for alike in (True, False)
+        [value for (a, b), value in pairs.items() if (domain[a] == domain[b]) == flag] for flag in (True, False)
     )
     tops = _column(published, f"{_L}, Table 30", row="LogME vs Shesha-FS").astype(float)
     return {
@@ -145,11 +145,11 @@ def _correlations(published: pd.DataFrame) -> Mapping[str, Any]:
 
 def _p_values(published: pd.DataFrame) -> Mapping[str, float]:
     """The smallest p that 3 and 10 models allow, and how many of six are below 0.05."""
-    smallest, said = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
+    smallest, published_p = 1 / comb(13, 3), float(_column(published, f"{_L}, Table 26", number="p")["CIFAR-10"])
     both = (_column(published, where, number="p") for where in (f"{_L}, Table 27", f"{_J}, Table 7"))
     small = [sum(text.startswith("<") or float(text) < 0.05 for text in some) for some in both]
     return {
-        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": 2 * smallest - said},
+        **{"smallest": smallest, "smallest_two_sided": 2 * smallest, "too small": 2 * smallest - published_p},
         **{"significant": small[0], "significant in the journal": small[1]},
     }
 
@@ -159,14 +159,14 @@ def _places(published: pd.DataFrame) -> Mapping[str, float]:
     scores = published[(published["where"] == f"{_L}, Table 29") & (published.number != "mean")]
     ranks = published[published["where"] == f"{_L}, Table 40"]
     wide = scores.pivot_table(index="row", columns="number", values="published", aggfunc="first").astype(float)
-    own = wide.rank(ascending=False, method="min")
-    both = ranks.merge(own.reset_index().melt("row"), on=["row", "number"])
+    positions = wide.rank(ascending=False, method="min")
+    both = ranks.merge(positions.reset_index().melt("row"), on=["row", "number"])
     equal = int((both.value == both.published.astype(float)).sum())
-    turned = sum(_turned_pairs(own.value, own.published.astype(float)) for _, own in both.groupby("number"))
+    turned = sum(_turned_pairs(group.value, group.published.astype(float)) for _, group in both.groupby("number"))
     return {"ranks that follow": equal, "ranks that do not": len(ranks) - equal, "pairs turned": turned}
 
 
 def _turned_pairs(first: pd.Series[float], second: pd.Series[float]) -> int:
     """Count the pairs that two rankings of the same families put in opposite orders."""
-    a, b = (np.sign(np.subtract.outer(one.to_numpy(), one.to_numpy())) for one in (first, second))
+    a, b = (np.sign(np.subtract.outer(series.to_numpy(), series.to_numpy())) for series in (first, second))
     return int((a * b < 0).sum()) // 2

@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 def pictures(findings: Findings) -> tuple[Picture, ...]:
     """Stability against LogME for every target, and LogME against width by both ways to compute it."""
-    made, axes = figure(len(TARGETS) + 1, width=3.6, height=3.6)
+    fig, axes = figure(len(TARGETS) + 1, width=3.6, height=3.6)
     objectives = list(dict.fromkeys(findings.rows.objective))
     for ax, target in zip(axes, TARGETS, strict=False):
         for place, objective in enumerate(objectives):
-            own = findings.rows[findings.rows.objective == objective]
+            group = findings.rows[findings.rows.objective == objective]
             colour = PALETTE[place % len(PALETTE)]
             ax.scatter(
-                own[f"logme {target}"],
-                own[f"stability {target}"],
-                s=np.sqrt(own.width) * 3.5,
+                group[f"logme {target}"],
+                group[f"stability {target}"],
+                s=np.sqrt(group.width) * 3.5,
                 color=colour,
                 marker="osv^D"[place % 5],
                 alpha=0.75,
                 linewidths=0,
                 label=objective,
             )
-        one = findings.trade["stability", "logme", target, True]
-        ax.set(xlabel="LogME", title=f"{target}: {one.value:+.2f} at equal width")
+        rho = findings.trade["stability", "logme", target, True]
+        ax.set(xlabel="LogME", title=f"{target}: {rho.value:+.2f} at equal width")
         ax.title.set_fontsize("medium")
     axes[0].set_ylabel("stability (chance: 0; size: width)")
     axes[0].legend(frameon=False, fontsize="x-small")
@@ -50,7 +50,7 @@ def pictures(findings: Findings) -> tuple[Picture, ...]:
         "features, exact "
         "and as the public code computes it"
     )
-    return (Picture("geometric_tax", made, shows),)
+    return (Picture("geometric_tax", fig, shows),)
 
 
 def notes(found: Findings) -> tuple[str, ...]:

@@ -57,10 +57,10 @@ class Findings:
 
     def related(self, first: str, second: str, *, same_width: bool = False) -> Rank:
         """Correlate two columns over networks, or their ranks within widths."""
-        own = self.rows.dropna(subset=[first, second])
-        groups = own.width.to_numpy() if same_width else np.zeros(len(own))
-        ranks = (own.groupby(groups)[name].rank() for name in (first, second))
-        x, y = (np.asarray(one - one.groupby(groups).transform("mean"), dtype=np.float64) for one in ranks)
+        table = self.rows.dropna(subset=[first, second])
+        groups = table.width.to_numpy() if same_width else np.zeros(len(table))
+        ranks = (table.groupby(groups)[name].rank() for name in (first, second))
+        x, y = (np.asarray(rank - rank.groupby(groups).transform("mean"), dtype=np.float64) for rank in ranks)
         return shuffled_correlation(x, y, groups)
 
     @cached_property

@@ -60,9 +60,9 @@ def dimension(findings: Findings) -> pd.DataFrame:
     for name, title in TITLES.items():
         line: dict[str, object] = {"score": title}
         for target in TARGETS:
-            own = findings.rows.dropna(subset=[f"{name} {target}"])
-            line[target] = own[f"{name} {target}"].corr(own.width.astype(float), method="spearman")
-            line[f"{target}, mean"] = own[f"{name} {target}"].mean()
+            table = findings.rows.dropna(subset=[f"{name} {target}"])
+            line[target] = table[f"{name} {target}"].corr(table.width.astype(float), method="spearman")
+            line[f"{target}, mean"] = table[f"{name} {target}"].mean()
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -97,19 +97,19 @@ def agreement(findings: Findings) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _families(found: Findings) -> pd.DataFrame:
+def _families(findings: Findings) -> pd.DataFrame:
     columns = [f"{name} {target}" for target in TARGETS for name in ("stability", "averaged", "logme", "accuracy")]
-    return found.rows.groupby("family")[columns].mean().reset_index()
+    return findings.rows.groupby("family")[columns].mean().reset_index()
 
 
 def _comparisons(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     lines = []
-    for title, column, one, others in COMPARISONS:
+    for title, column, group, others in COMPARISONS:
         for target in TARGETS:
             for score in ("stability", "averaged"):
-                numbers = findings.compared(target, column, one, others, score)
+                numbers = findings.compared(target, column, group, others, score)
                 lines.append({"compared": title, "images": target, "score": TITLES[score], **numbers})
     return pd.DataFrame(lines)
 
@@ -153,12 +153,12 @@ def families_published(published: pd.DataFrame) -> pd.DataFrame:
     ]
     lines = []
     for images in wide[1].columns:
-        both = pd.concat([one[images] for one in wide], axis=1, keys=["stability", "LogME"]).dropna()
+        both = pd.concat([table[images] for table in wide], axis=1, keys=["stability", "LogME"]).dropna()
         line: dict[str, object] = {"images": images, "families": len(both)}
-        for name, own in (("all", both), ("without DINOv2", both.drop("DINOv2"))):
-            ranks = own.rank() - (len(own) + 1) / 2
-            one = shuffled_correlation(ranks["stability"].to_numpy(), ranks["LogME"].to_numpy(), np.zeros(len(own)))
-            line[name], line[f"p, {name}"] = one.value, one.p
+        for name, scores in (("all", both), ("without DINOv2", both.drop("DINOv2"))):
+            ranks = scores.rank() - (len(scores) + 1) / 2
+            rho = shuffled_correlation(ranks["stability"].to_numpy(), ranks["LogME"].to_numpy(), np.zeros(len(scores)))
+            line[name], line[f"p, {name}"] = rho.value, rho.p
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -169,14 +169,14 @@ def composite(findings: Findings) -> pd.DataFrame:
 
     scores = {}
     for target in TARGETS:
-        own = findings.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
-        scores[target] = ((own - own.mean()) / own.std()).sum(axis=1)
+        table = findings.rows[[f"{name} {target}" for name in ("logme", "variance", "stability")]]
+        scores[target] = ((table - table.mean()) / table.std()).sum(axis=1)
     names = findings.rows[["source", "objective", "shape", "width", "seed"]].astype(str).agg(" ".join, axis=1)
     return pd.DataFrame(scores).assign(network=names)
 
 
-def _composite(found: Findings) -> pd.DataFrame:
-    table = composite(found)
+def _composite(findings: Findings) -> pd.DataFrame:
+    table = composite(findings)
     order = table[list(TARGETS)].mean(axis=1).sort_values(ascending=False).index
     chosen = [*order[:5], *order[-3:]]
     return table.loc[list(dict.fromkeys(chosen)), ["network", *TARGETS]]
@@ -184,9 +184,9 @@ def _composite(found: Findings) -> pd.DataFrame:
 
 def few_rows(found: Findings) -> tuple[float, float]:
     """Mean LogME of 200 rows of the widest networks, exact and by the public code."""
-    own = found.rows[found.rows.width == found.rows.width.max()]
+    table = found.rows[found.rows.width == found.rows.width.max()]
     exact, code = (
-        float(own[[f"{name} {target}" for target in TARGETS]].to_numpy().mean())
+        float(table[[f"{name} {target}" for target in TARGETS]].to_numpy().mean())
         for name in ("few logme", "few published logme")
     )
     return exact, code
@@ -196,8 +196,8 @@ def significantly_negative(published: pd.DataFrame) -> int:
     """Count the published correlations of LogME and stability below 0 with p < 0.05."""
     from scipy.stats import t
 
-    own = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
-    values = own.published.astype(float).to_numpy()
+    lines = published[(published["where"] == "Geometric Stability, Table 23") & (published.row == "LogME vs Shesha-FS")]
+    values = lines.published.astype(float).to_numpy()
     freedom = 93 - 2
     p = 2 * t.sf(np.abs(values) * np.sqrt(freedom / (1 - values**2)), freedom)
     return int(((values < 0) & (p < 0.05)).sum())

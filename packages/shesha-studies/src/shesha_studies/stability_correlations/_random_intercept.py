@@ -24,6 +24,6 @@ class MixedModel:
 def random_intercept(x: Vector, y: Vector, groups: ArrayLike) -> MixedModel:
     """Fit by restricted maximum likelihood over the ratio of the two variances."""
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    found = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
-    shared = found.between / (found.between + found.residual)
-    return MixedModel(float(found.betas[1]), float(found.errors[1]), shared)
+    fit = fit_random_intercept(np.column_stack([np.ones(len(x)), x]), y, codes.astype(np.intp))
+    shared = fit.between / (fit.between + fit.residual)
+    return MixedModel(float(fit.betas[1]), float(fit.errors[1]), shared)

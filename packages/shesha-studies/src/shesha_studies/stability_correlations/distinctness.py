@@ -75,19 +75,19 @@ def distinctness(domain: str, base: str, variant: str, size: str) -> dict[str, f
     "published" the paper's rows and 15 seeds. Similarity is to three forms of the base itself, as published: the
     base, its first 100 principal components, and the base standardised.
     """
-    one = _OF[domain, base]
-    n = SMALL if size == "small" else one.n
+    entry = _OF[domain, base]
+    n = SMALL if size == "small" else entry.n
     X = rows_of(domain, base, n)
     cap = min(X.shape) - 1
     shortened = f"PCA {min(int(variant.split()[-1]), cap)}" if variant.startswith("PCA") else variant
-    repeat = is_repeat(variant, len(X), one.d)
+    repeat = is_repeat(variant, len(X), entry.d)
     seeds = SEEDS[:1] if size == "small" else SEEDS
     return {
         "kind": transformation_kind(variant),
         "n": len(X),
-        "d_base": one.d,
+        "d_base": entry.d,
         "repeat": int(repeat),
-        **_averaged(domain, base, shortened, n, seeds, one.domain == "language"),
+        **_averaged(domain, base, shortened, n, seeds, entry.domain == "language"),
     }
 
 
@@ -106,8 +106,8 @@ def _averaged(
     return {**similar, **scores, "d": Ys[0].shape[1], "microseconds": round(scores["microseconds"])}
 
 
-def _means(found: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
 def _scores(Y: Matrix, seed: int) -> dict[str, float]:
@@ -149,7 +149,7 @@ def _similarities(rows: Matrix, references: Sequence[_Seen], others: bool) -> di
 @cache
 def _references(domain: str, base: str, n: int) -> list[_Seen]:
     X = rows_of(domain, base, n)
-    return [_Seen.build(one) for one in (X, components(X, 100), standardised(X))]
+    return [_Seen.build(matrix) for matrix in (X, components(X, 100), standardised(X))]
 
 
 def _all_directed(X: Matrix) -> bool:
@@ -185,13 +185,13 @@ def chance_cka(x: float, y: float, n: int) -> float:
 @distinctness.page
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Correlate, as published and with what could fool it taken away."""
-    found = tables.Findings.build(rows)
+    findings = tables.Findings.build(rows)
     return Page(
         "",
-        tables.tables(found),
-        words.pictures(found),
-        words.notes(found),
-        tuple(checks.checks(found, *split_numbers_and_claims(published))),
+        tables.tables(findings),
+        words.pictures(findings),
+        words.notes(findings),
+        tuple(checks.checks(findings, *split_numbers_and_claims(published))),
     )
 
 

@@ -130,13 +130,13 @@ def _digits() -> tuple[Pictures, NDArray[np.int64]]:
 def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     """Rank networks by both scores, on every target, and hold the width fixed."""
     printed, claims = split_numbers_and_claims(published)
-    found = Findings.build(rows)
+    findings = Findings.build(rows)
     return Page(
         "",
-        tables.tables(found, printed),
-        words.pictures(found),
-        words.notes(found),
-        tuple(checks.checks(found, printed, claims)),
+        tables.tables(findings, printed),
+        words.pictures(findings),
+        words.notes(findings),
+        tuple(checks.checks(findings, printed, claims)),
     )
 
 
