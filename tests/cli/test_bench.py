@@ -356,7 +356,7 @@ def test_submissions_say_what_made_them_and_stand_in_a_table(store, invoke, tmp_
     assert sorted(score["value"] for score in one["scores"]) == pytest.approx(sorted(own["value"]))
     table = invoke("bench", "leaderboard", tmp_path / "board")
     assert table.status == 0, table
-    assert "| place |" in table.out
+    assert "| position |" in table.out
     assert invoke("bench", "submit", tmp_path / "few", "--store", store, "--measure", "CKA").out.startswith("1 file in")
 
 
