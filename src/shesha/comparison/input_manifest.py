@@ -57,9 +57,9 @@ class Files:
     as_it_is: bool = False
     """Whether arrays that no measure could compare (NaN, few rows) are indexed rather than left out."""
     by_position: bool = False
+    """Whether row i of all is the same input, regardless of row names."""
     fewest: int = 0
     """Arrays with fewer columns (such as a UMAP) are left out, unless keys name them or the file holds no others."""
-    """Whether row i of all is the same input, regardless of row names."""
 
 
 @dataclass(frozen=True)

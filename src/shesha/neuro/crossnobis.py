@@ -151,11 +151,12 @@ def crossnobis(
     missing = np.flatnonzero(np.isnan(distances).any(axis=1))
     if len(missing):
         n_pairs = int(np.isnan(distances[np.triu_indices(len(distances), k=1)]).sum())
-        parts = "trials" if runs is None else "runs"
-        check.not_estimable(
-            f"{n_pairs} distances are NaN, because fewer than two {parts} hold both conditions; use fewer, larger "
-            f"runs, or leave out {check.join_items(trials.names[k] for k in missing)}"
-        )
+        names = check.join_items(trials.names[k] for k in missing)
+        if runs is None:
+            reason = f"a condition has fewer than two trials; leave out those with one trial (among {names})"
+        else:
+            reason = f"fewer than two runs contain both conditions; use fewer, larger runs, or leave out {names}"
+        check.not_estimable(f"{n_pairs} {'distance is' if n_pairs == 1 else 'distances are'} NaN, because {reason}")
     if trials.source is None:
         return distances
     return make_data_array(
