@@ -42,8 +42,8 @@ class Accumulator:
     @property
     def n_rows(self) -> int:
         """Total number of rows, including pending ones."""
-        whole = [*self.parts, *([] if self.current is None else [self.current])]
-        return sum(part.n_rows for part in whole) + self.n_pending
+        parts = [*self.parts, *([] if self.current is None else [self.current])]
+        return sum(part.n_rows for part in parts) + self.n_pending
 
     def add(self, sides: Sequence[Any]) -> None:
         """Add a batch of matrices of equal length; stop before a panel with an entry that is not finite."""
@@ -88,9 +88,9 @@ class Accumulator:
     def parts_with_pending(self) -> list[Sums]:
         """All parts, including pending rows; the accumulator is unchanged."""
         self._owns_current = False
-        found = list(self.parts)
-        last = [one for one in (self.current, self._sum_pending()) if one is not None]
-        return [*found, merge_all(last)] if last else found
+        parts = list(self.parts)
+        last = [sums for sums in (self.current, self._sum_pending()) if sums is not None]
+        return [*parts, merge_all(last)] if last else parts
 
     def _sum_pending(self) -> Sums | None:
         return sum_panel(self.join_pending(), self.pairs) if self.n_pending else None
@@ -149,10 +149,10 @@ class Accumulator:
 
 def compact_parts(parts: Sequence[Sums], most: int) -> list[Sums]:
     """Merge neighbouring parts until there are at most this many."""
-    found = list(parts)
-    while len(found) > most:
-        found = _merge_neighbours(found)
-    return found
+    merged = list(parts)
+    while len(merged) > most:
+        merged = _merge_neighbours(merged)
+    return merged
 
 
 def leave_one_out(parts: Sequence[Sums], others: Sums | None = None) -> Iterator[Sums]:

@@ -82,7 +82,7 @@ def _sum_together(arrays: Sequence[Array], pairs: Pairs) -> Sums | None:
     total = _add_blocks(arrays, pilots, columns, block, product, products)
     sums = None
     if total is not None:
-        means = [total[own] / n for own in columns]
+        means = [total[span] / n for span in columns]
 
         def about_means(i: int, j: int) -> Matrix:
             return _about_means(products[columns[i], columns[j]].copy(), n, means[i], means[j])
@@ -104,14 +104,14 @@ def _add_blocks(
     """Write the products of z of all columns into the last argument, and return the sum of z."""
     products[:] = 0
     total, ones = np.zeros(len(products)), np.ones(len(block))
-    lengths = [own.stop - 1 for own in columns]
+    lengths = [span.stop - 1 for span in columns]
     for start in range(0, len(arrays[0]), len(block)):
         z = block[: len(arrays[0]) - start]
-        for side, pilot, own in zip(arrays, pilots, columns, strict=True):
-            found = _subtract(side[start : start + len(block)], pilot, z[:, own])
-            if not _is_safe(found):
+        for side, pilot, span in zip(arrays, pilots, columns, strict=True):
+            squares = _subtract(side[start : start + len(block)], pilot, z[:, span])
+            if not _is_safe(squares):
                 return None
-            z[:, own.stop - 1] = found
+            z[:, span.stop - 1] = squares
         if start == 0:
             # About the first lengths, the others keep their digits.
             middles = z[:, lengths].mean(axis=0)

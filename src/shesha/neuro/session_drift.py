@@ -64,7 +64,7 @@ class _Session:
 
 
 def _number_sessions(sessions: Any) -> dict[str, Any]:
-    return {str(i): one for i, one in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
+    return {str(i): session for i, session in enumerate(kinds.sequence(sessions, "sessions", "pairs (X, conditions)"))}
 
 
 def session_drift(
@@ -130,26 +130,26 @@ def session_drift(
     named = sessions if isinstance(sessions, Mapping) else _number_sessions(sessions)
     if len(named) < 2:
         raise ValueError(f"sessions must be at least 2, got {len(named)}")
-    built = [_Session.build(str(name), *_pair(one, name)) for name, one in named.items()]
+    built = [_Session.build(str(name), *_pair(session, name)) for name, session in named.items()]
     table = _table(tracked, built)
     rng = generator(seed)
     pairs = tuple(
         _compare_sessions(built[i], built[j], table[:, [i, j]], n_permutations, alpha, rng)
         for i, j in combinations(range(len(built)), 2)
     )
-    return SessionDrift(tuple(one.name for one in built), pairs, n_permutations, number(seed))
+    return SessionDrift(tuple(session.name for session in built), pairs, n_permutations, number(seed))
 
 
-def _pair(given: Any, name: object) -> tuple[Any, Any]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise TypeError(f"sessions must be pairs (X, conditions), got a {type(given).__name__} for session {name}")
-    return given[0], given[1]
+def _pair(session: Any, name: object) -> tuple[Any, Any]:
+    if not isinstance(session, tuple | list) or len(session) != 2:
+        raise TypeError(f"sessions must be pairs (X, conditions), got a {type(session).__name__} for session {name}")
+    return session[0], session[1]
 
 
 def _table(tracked: ArrayLike | None, sessions: list[_Session]) -> NDArray[np.intp]:
-    sizes = [one.n_neurons for one in sessions]
+    sizes = [session.n_neurons for session in sessions]
     if tracked is not None:
-        return check_tracked(tracked, sizes, [one.name for one in sessions])
+        return check_tracked(tracked, sizes, [session.name for session in sessions])
     if len(set(sizes)) > 1:
         raise ValueError(
             f"sessions must have the same neurons unless tracked is given, got {check.join_items(sizes)} neurons; "
@@ -169,13 +169,15 @@ def _compare_sessions(
         reason = f"only {count(n, kind)} {agree(n, 'is', 'are')} shared, and at least {_FEWEST} are needed"
         check.not_estimable(f"sessions {a.name} and {b.name}: {reason}")
         return SessionPair(*fields, reason=reason)
-    at = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
-    first, other = a.take_shared(at[0], shared[:, 0]), b.take_shared(at[1], shared[:, 1])
+    indices = np.array([a.names.index(name) for name in names]), np.array([b.names.index(name) for name in names])
+    first, other = a.take_shared(indices[0], shared[:, 0]), b.take_shared(indices[1], shared[:, 1])
     nulls: dict[str, list[float]] = {name: [] for name in PARTS}
     distances = _distances(first), _distances(other)
     for _ in range(n_permutations):
-        strangers = (rng.choice(one.n_neurons, len(shared), replace=False) for one in (a, b))
-        c, d = (one.take_shared(rows, cells) for one, rows, cells in zip((a, b), at, strangers, strict=True))
+        strangers = (rng.choice(session.n_neurons, len(shared), replace=False) for session in (a, b))
+        c, d = (
+            session.take_shared(rows, cells) for session, rows, cells in zip((a, b), indices, strangers, strict=True)
+        )
         for name in ("population_vector", "rate", "tuning"):
             nulls[name].append(float(PARTS[name](c, d).mean()))
         turned = _relabel(distances[1], rng.permutation(len(names)))
@@ -194,15 +196,15 @@ def _compare_sessions(
 
 
 def _split_half_score(score: Score, a: Cube, b: Cube) -> float:
-    return float(np.mean([score(one, one)[0, 1] for one in (a, b)]))
+    return float(np.mean([score(session, session)[0, 1] for session in (a, b)]))
 
 
 def _part(name: str, between: float, within: float, null: Vector, alpha: float) -> SessionPart:
     if np.isnan(between):
         return SessionPart(name, between, within)
-    found = summarise(between, null, "higher", alpha, 1.0)
+    summary = summarise(between, null, "higher", alpha, 1.0)
     fields = ("null_mean", "null_sd", "threshold", "score", "p_value")
-    return SessionPart(name, between, within, **{field: getattr(found, field) for field in fields})
+    return SessionPart(name, between, within, **{field: getattr(summary, field) for field in fields})
 
 
 def _standard(values: Cube, axis: int) -> Cube:
@@ -250,8 +252,8 @@ def _relabel(distances: Matrix, order: Index) -> Matrix:
     upper = np.triu_indices(n, k=1)
     place[upper] = np.arange(distances.shape[1])
     place += place.T
-    found: Matrix = distances[:, place[np.ix_(order, order)][upper]]
-    return found
+    relabelled: Matrix = distances[:, place[np.ix_(order, order)][upper]]
+    return relabelled
 
 
 def _agreements(first: Matrix, second: Matrix) -> Matrix:
