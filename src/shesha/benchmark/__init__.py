@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shesha.benchmark.run_suite import run
     from shesha.benchmark.store import Store, StoreError
     from shesha.benchmark.store_results import accuracies, results, runtimes
-    from shesha.benchmark.submissions import read_submissions, submit
+    from shesha.benchmark.submission_files import read_submissions, submit
     from shesha.benchmark.suites import Suite, Task, suite, task
     from shesha.benchmark.tables import agreement, table, to_markdown
 
@@ -36,7 +36,7 @@ __getattr__, __dir__ = lazy_names(
         "run_suite": ("run",),
         "published_comparison": ("compare_ranks", "add_published", "rank_with_published"),
         "leaderboard_ranks": ("leaderboard", "leaderboard_page"),
-        "submissions": ("read_submissions", "submit"),
+        "submission_files": ("read_submissions", "submit"),
         "model_descriptions": ("Model", "Outcome", "Setting"),
         "rank_plot": ("plot_ranks",),
         "measure_ranks": ("rank", "rank_table"),

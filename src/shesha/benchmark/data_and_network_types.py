@@ -23,7 +23,7 @@ Degrees = Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class Override:
     """Values for one combination of data set and network."""
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)
@@ -34,14 +34,14 @@ class Beside:
 class Part:
     """Declarations of data sets and networks in any domain; all are optional.
 
-    A network's values override a data set's, and those in `beside` override both.
+    A network's values have priority over a data set's, and `overrides` over both.
     """
 
     hyper: Mapping[str, Plain] = field(default_factory=dict)
     """Hyperparameters, by name."""
     degrees: Degrees = field(default_factory=dict)
     """Degrees that differ from the domain's."""
-    beside: Mapping[str, Beside] = field(default_factory=dict)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
     """Values for combinations with other data sets or networks, by their names."""
     suites: tuple[str, ...] = SUITES
     """The sizes of suites that include it."""
@@ -142,10 +142,10 @@ class Catalogue(Generic[D, N, H]):
             raise ValueError(f"dataset and architecture must be compatible, got {architecture} on {dataset}: {reason}")
         return _merge(part.hyper for part in self._declarations(dataset, architecture))
 
-    def _declarations(self, dataset: str, architecture: str) -> list[Part | Beside]:
+    def _declarations(self, dataset: str, architecture: str) -> list[Part | Override]:
         """Return the declarations of data set and network, from general to specific."""
         data, network = self.dataset(dataset), self.network(architecture)
-        overrides = (network.beside.get(dataset), data.beside.get(architecture))
+        overrides = (network.overrides.get(dataset), data.overrides.get(architecture))
         return [data, network, *(override for override in overrides if override is not None)]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shesha.benchmark._published import published
 from shesha.benchmark.measure_ranks import CELL
-from shesha.benchmark.submissions import read_submissions, training_influences
+from shesha.benchmark.submission_files import read_submissions, training_influences
 from shesha.benchmark.tables import base_name
 from shesha.benchmark.tests._registry import main_qualities, ranking_scores
 from shesha.inputs import validation as check

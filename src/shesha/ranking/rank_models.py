@@ -20,7 +20,7 @@ from shesha.ranking.chance import chance_p_values
 from shesha.ranking.distance_bootstrap import evaluate_distances
 from shesha.ranking.evaluations import FEWEST_UNITS, Evaluations, Problem
 from shesha.ranking.model_combination import combine_models
-from shesha.ranking.row_subsets import evaluate_subsets
+from shesha.ranking.subset_scores import evaluate_subsets
 from shesha.results.base import reaches_level
 from shesha.results.similarity.model_ranking import ModelDifference, ModelRanking, RankedModel
 from shesha.support import argument_types as kinds

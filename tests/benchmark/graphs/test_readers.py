@@ -19,7 +19,7 @@ from scipy import sparse
 
 from shesha.benchmark.data_folders import MissingDataError, cache_folder
 from shesha.benchmark.graphs import data, fingerprint, readers
-from shesha.benchmark.graphs.datasets import DATA
+from shesha.benchmark.graphs.catalogue import DATA
 
 ARXIV = {
     "raw/edge.csv.gz": "0,1\n1,0\n2,3\n3,1\n",

@@ -1,18 +1,33 @@
-"""The graph networks of the benchmark, one entry each, and the catalogue of networks and graphs."""
+"""The graphs and graph networks of the benchmark, one entry each, and their catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from shesha.benchmark.data_and_network_types import Catalogue
-from shesha.benchmark.graphs.data_and_network_types import GraphNetwork
-from shesha.benchmark.graphs.datasets import DATA, FAST, SLOW
+from shesha.benchmark.data_and_network_types import Catalogue, Override
+from shesha.benchmark.graphs.data_and_network_types import GraphData, GraphNetwork
 from shesha.benchmark.graphs.hyperparameters import Hyper
+from shesha.benchmark.graphs.readers import read_arxiv, read_cora, read_flickr
 from shesha.benchmark.model_descriptions import KINDS, Model, Plain, Setting
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+FAST: dict[str, Plain] = {"learning_rate": 0.01, "weight_decay": 0.0}
+SLOW: dict[str, Plain] = {"learning_rate": 0.005, "weight_decay": 0.0005}
+
+DATA = {
+    "Cora": GraphData(
+        read=read_cora,
+        hyper={"hidden": 64, "epochs": 200},
+        overrides={"GAT": Override(hyper={**SLOW, "layers": 2, "activation": "elu", "dropout": 0.6})},
+    ),
+    "Flickr": GraphData(
+        read=read_flickr, hyper={"hidden": 256, "epochs": 200}, overrides={"SAGE": Override(hyper=FAST)}
+    ),
+    "OGBN-Arxiv": GraphData(read=read_arxiv, hyper={"hidden": 256, "epochs": 500}),
+}
 
 
 def _convolutional(architecture: str) -> Callable[[int, int, Hyper, Model], nn.Module]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.benchmark.data_and_network_types import Beside, Catalogue
+from shesha.benchmark.data_and_network_types import Catalogue, Override
 from shesha.benchmark.language.data_and_network_types import TextNetwork
 from shesha.benchmark.language.hyperparameters import Hyper
 from shesha.benchmark.language.sources import Files
@@ -44,11 +44,11 @@ DATA = {
     ).data(
         hyper={"max_length": 64},
         degrees={"shortcut": (0.558, 0.8895, 1.0)},
-        beside={
-            "MiniLM": Beside(
+        overrides={
+            "MiniLM": Override(
                 hyper={**_PHRASES, "steps": 80, "batch_size": 16, "learning_rate": 3e-4, "max_length": 64}
             ),
-            "SmallBERT": Beside(hyper=_PHRASES),
+            "SmallBERT": Override(hyper=_PHRASES),
         },
     ),
     "MNLI": Files(
@@ -62,9 +62,9 @@ DATA = {
     ).data(
         hyper={"max_length": 128},
         degrees={"shortcut": (0.354, 0.8385, 1.0)},
-        beside={
-            "SmallBERT": Beside(hyper={"steps": 110, "max_length": 32}),
-            "BERT": Beside(degrees={"augmentation": (0, 0.25, 1)}),
+        overrides={
+            "SmallBERT": Override(hyper={"steps": 110, "max_length": 32}),
+            "BERT": Override(degrees={"augmentation": (0, 0.25, 1)}),
         },
     ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shesha.benchmark.data_and_network_types import Beside, Catalogue
+from shesha.benchmark.data_and_network_types import Catalogue, Override
 from shesha.benchmark.model_descriptions import Plain
 from shesha.benchmark.vision.data_and_network_types import ImageData, ImageNetwork, Parts
 from shesha.benchmark.vision.hyperparameters import Hyper
@@ -77,8 +77,8 @@ def _resnet(depth: int) -> ImageNetwork:
 
 def _vgg(depth: int) -> ImageNetwork:
     # At 32 pixels the last maps of a VGG have 2 x 2 pixels: those of a ResNet, 4 x 4, would only repeat values.
-    overrides = {"CIFAR100": Beside(hyper={"extent": 2})}
-    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, beside=overrides, suites=("paper",))
+    overrides = {"CIFAR100": Override(hyper={"extent": 2})}
+    return ImageNetwork(build=_builder("vgg", depth), hyper=_CNN, overrides=overrides, suites=("paper",))
 
 
 def _vit(name: str) -> ImageNetwork:

@@ -76,7 +76,7 @@ def _each(methods: Any, *names: str) -> list[Fact]:
     return [Fact(*(float(row[name]) for name in names)) for _, row in methods.iterrows()]
 
 
-def _beyond_fakes(results: Found) -> Fact:
+def _excess_over_null_groups(results: Found) -> Fact:
     """Distance of the pooled correlation of the pairwise score from the upper limit of control cells."""
     ends = [results.get(name, "pooled", "unbiased, both", BOTH) for name in ("rho", "rho_low", "rho_high")]
     limit = results.get("fake_high", "pooled", "unbiased, both", BOTH)
@@ -110,7 +110,7 @@ def _models(results: Found) -> Mapping[str, Any]:
         "pooled_fakes": results.get("chance", "pooled", "coherence, both", BOTH),
         "pooled_pairwise": results.get("rho", "pooled", "unbiased, both", BOTH),
         "pooled_pairwise_fakes": results.get("chance", "pooled", "unbiased, both", BOTH),
-        "pooled_beyond_fakes": _beyond_fakes(results),
+        "pooled_beyond_fakes": _excess_over_null_groups(results),
     }
 
 

@@ -112,7 +112,7 @@ def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
     return Page("", tables, (picture,), notes, against(published, {}))
 
 
-def _given_effective(table: pd.DataFrame) -> Fact:
+def _partial_correlation_of_width(table: pd.DataFrame) -> Fact:
     """Correlation of threshold and width with the effective dimension held fixed; networks are the units."""
     width, other = (table[name].corr(table.threshold) for name in ("total_width", "effective"))
     both = table.total_width.corr(table.effective)
@@ -133,7 +133,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         ),
         key=lambda fact: fact.value,
     )
-    partial = min((_given_effective(df) for _, df in groups), key=lambda fact: fact.value)
+    partial = min((_partial_correlation_of_width(df) for _, df in groups), key=lambda fact: fact.value)
     ranges = {name: [df[name].corr(df.threshold) for _, df in groups] for name in ("total_width", "effective")}
     extremes = {f"{name}_{end.__name__}": end(values) for name, values in ranges.items() for end in (min, max)}
     return as_facts(extremes | {"width": lowest, "width_given_effective": partial} | _same_width(plain))
