@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Facts, as_facts
 from shesha.studies.page import Page
@@ -14,9 +15,6 @@ from shesha_studies.benchmark._resi_facts import make_facts
 from shesha_studies.benchmark._resi_measure_variants import option_scores
 from shesha_studies.benchmark._resi_measure_variants_page import option_facts, option_table
 from shesha_studies.benchmark._resi_page import make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OURS = {
     "graph": [("Cora", one, "-") for one in ("GCN", "SAGE", "GAT", "PGNN")],

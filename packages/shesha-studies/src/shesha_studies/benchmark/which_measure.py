@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.benchmark import tests
 from shesha.benchmark.measure_entries import calibrated
@@ -15,9 +16,6 @@ from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.benchmark._which_measure_page import make_facts, make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = ("CKA", "unbiased CKA", "RSA", "DistCorr", "mutual kNN", "Jaccard", "OrthProc", "SVCCA", "LinReg")
 WIDTHS = {"equal": (24, 24, 24, 24), "unequal": (4, 12, 36, 108), "layers": (4, 8, 16, 32)}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against, split_numbers_and_claims
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, OF_READING, STIMULATION, Found, published_checks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _GREY = "0.55"
 _METHODS = {"standard": "Euclidean", "whitened": "whitened", "knn": "k-NN"}

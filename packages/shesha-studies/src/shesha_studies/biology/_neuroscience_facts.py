@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import pandas as pd
 from scipy.stats import spearmanr
 
 from shesha.studies.facts import Fact, Facts, over_draws, rank_correlation, rate
 from shesha_studies.biology._neuroscience_checks import SIZES, drift_z, order_of_regions, session_means
 from shesha_studies.biology._recordings import count_areas, over_sessions, session_correlation
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def make_facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies.checks import DATA
 from shesha.studies.facts import Facts
@@ -14,9 +15,6 @@ from shesha_studies.biology._crispr_cells import GIVEN, NULL_MODELS, PARTS, Row
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, SCREEN, STIMULATION, Found
 from shesha_studies.biology._crispr_facts import make_facts
 from shesha_studies.biology._crispr_page import make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SIZES = ("10", "25", "50", "100", "400")
 COMPONENTS = ("10", "20", "30", "50", "100")

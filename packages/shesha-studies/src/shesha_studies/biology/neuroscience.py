@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.neuro import Session, tertiles, trial_split
 from shesha.studies.checks import DATA
@@ -16,9 +15,6 @@ from shesha.support.types import Index, Matrix
 from shesha_studies.biology._neuroscience_facts import make_facts
 from shesha_studies.biology._neuroscience_page import make_page
 from shesha_studies.biology._recordings import CELLS, EACH, add_regions, one_area, score_numbers, session_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOUR = ("trial_split", "centroid_drift", "wuc", "behaviour_coupling")
 FEW = {"n_neurons": 20, "n_draws": 10, "n_splits": 8}

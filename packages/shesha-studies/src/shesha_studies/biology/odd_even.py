@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
@@ -16,9 +17,6 @@ from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._odd_even_facts import make_facts
 from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, WAVE, make_page
 from shesha_studies.biology._recordings import CELLS, EACH, one_area, score_numbers, session, session_line
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEW = 20
 """Neurons that every area is scored with where numbers are made equal."""

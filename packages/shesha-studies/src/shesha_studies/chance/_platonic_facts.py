@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import (
     Fact,
@@ -21,9 +22,6 @@ from shesha.studies.facts import (
 )
 from shesha_studies.chance._platonic_statistics import ON_WIDTH, mean_trends, untrained_scores
 from shesha_studies.chance._two_modality_models import trends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _KERNELS = ["CKA", "CKA(kernel=rbf)"]
 

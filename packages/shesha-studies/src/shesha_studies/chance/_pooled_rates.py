@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.rates import binomial_limits, rate_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def pool_rates(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

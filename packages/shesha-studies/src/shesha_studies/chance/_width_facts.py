@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import (
     Fact,
@@ -19,9 +20,6 @@ from shesha.studies.facts import (
     smallest,
     steps,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHA = 0.05
 _KERNELS = ("CKA", "CKA(kernel=rbf)", "RV")

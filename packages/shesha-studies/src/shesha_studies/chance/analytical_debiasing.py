@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import sampled_cka, unbiased_cka
@@ -16,9 +17,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATIOS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 

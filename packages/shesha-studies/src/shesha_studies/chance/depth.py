@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate, calibrate_layers
 from shesha.charts import PALETTE
@@ -30,7 +31,6 @@ from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     Summary = Callable[[pd.Series], Fact]

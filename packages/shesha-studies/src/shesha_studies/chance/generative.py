@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, difference, group_means, largest, over_draws, smallest
@@ -13,9 +12,6 @@ from shesha.studies.pictures import figure, lines, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, HIDDEN = 256, 256
 MAPS = ("noise", "linear", "MLP")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.chance import _coverage as coverage
 from shesha_studies.chance._intervals_page import make_facts, make_page
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RUNS, BATCHES = 10, 20
 SPLIT = "feature_split"

@@ -8,6 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import (
@@ -30,7 +31,6 @@ from shesha_studies.chance._local_distances import distance_agreement, neighbour
 from shesha_studies.chance._two_modality_models import DATA, STAND_IN, WIDTHS, sides, trends
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 SIZES = (10, 20, 50, 100)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.measures import cka, mutual_knn
@@ -14,9 +13,6 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, K, RHO = 64, 5, 0.5
 DRAWS = 100

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -14,9 +15,6 @@ from shesha.studies.page import Page, Picture
 from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURES = ("CKA", "RSA", "mutual kNN")
 BUDGETS = (19, 49, 99, 199, 499, 999)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Facts, as_facts, group_means, largest, smallest
@@ -13,9 +14,6 @@ from shesha.studies.pictures import grid, heat
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N, RANK = 128, 5
 KINDS = ("Gaussian", "Student's t", "Laplace", "mixture")

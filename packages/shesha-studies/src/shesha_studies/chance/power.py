@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, over_draws, rate, resampled
@@ -15,9 +16,6 @@ from shesha.studies.pictures import figure
 from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.synthetic_data import shared
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALPHA, _POINT = 0.05, 1.645
 """Level, and the point of the normal curve that belongs to it."""

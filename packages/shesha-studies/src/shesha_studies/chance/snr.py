@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Fact, Facts, as_facts, group_means, largest, resampled, smallest, steps
@@ -15,7 +16,6 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 N, D = 128, 256
@@ -128,8 +128,6 @@ def _edge(rows: pd.DataFrame) -> float:
 
 
 def _edges(rows: pd.DataFrame) -> pd.Series[float]:
-    import pandas as pd
-
     edges = pd.Series({key: _edge(group) for key, group in rows.groupby(["power", "rank"], sort=False)})
     edges.index.names = ["power", "rank"]
     return edges

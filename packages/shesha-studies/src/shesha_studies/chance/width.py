@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.calibration import calibrate
 from shesha.studies.facts import Facts
@@ -16,9 +17,6 @@ from shesha.studies.published_checks import against
 from shesha.studies.study_definition import study
 from shesha_studies.chance._width_facts import make_facts
 from shesha_studies.synthetic_data import noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GLOBAL = ("CKA", "CKA(kernel=rbf)", "RV", "DistCorr")
 LOCAL = ("mutual kNN", "cycle kNN", "CKNNA")

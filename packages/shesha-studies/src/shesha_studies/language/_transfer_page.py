@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from shesha.charts import PALETTE
 from shesha.studies.page import Page, Picture
@@ -51,8 +52,6 @@ def _shots_table(correlations: Table) -> Table:
 
 
 def _published_table(paper_rhos: dict[str, Table]) -> Table:
-    import pandas as pd
-
     return pd.DataFrame(paper_rhos).T.reset_index(names="what")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Facts
+from shesha.studies.page import Page
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
@@ -17,11 +19,6 @@ from shesha_studies.language._drift_measures import answers, drifts, fewer_right
 from shesha_studies.language._perturbed_models import MINILM, embedded, load, perturbed
 from shesha_studies.language._tasks_and_prompts import sst2, stsb
 from shesha_studies.language_models import MPNET
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 TASKS = ("SST-2", "STS-B")
 SENTENCES, PAIRS = 240, 100

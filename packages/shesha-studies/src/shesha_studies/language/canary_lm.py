@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Facts
+from shesha.studies.page import Page
 from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha_studies.language._canary_lm_facts import make_facts
@@ -19,11 +21,6 @@ from shesha_studies.language._tasks_and_prompts import sst2
 from shesha_studies.language._tiny_gpt import TINY, right_verdicts
 from shesha_studies.language.structured_perturbation import PUBLISHED, RANKS
 from shesha_studies.language_models import SMOLLM2
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 SENTENCES, ADAPTERS = 320, 2
 LEVELS = tuple(round(0.02 + 0.04 * step, 2) for step in range(13))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies.facts import Facts
+from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import drifts
@@ -15,11 +17,6 @@ from shesha_studies.language._structured_perturbation_page import make_page
 from shesha_studies.language._tasks_and_prompts import SETS, prompts
 from shesha_studies.language._tiny_gpt import TINY
 from shesha_studies.language_models import SMOLLM2
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 LEVELS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.30, 0.40, 0.50)
 RANKS, SCALES = (1, 2, 4, 8, 16, 32, 64), (0.001, 0.005, 0.01, 0.02, 0.05, 0.1)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.stability import estimate, feature_split
 from shesha.studies.facts import Facts
+from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Labels, Matrix
 from shesha_studies.external_data import sklearn
 from shesha_studies.language._transfer_facts import make_facts
 from shesha_studies.language._transfer_page import make_page
 from shesha_studies.language._transfer_representations import FAMILIES, SOURCE, TRAIN, features, read_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from shesha.studies.page import Page
 
 SHOTS = (16, 32, 64, 128, 256, 512)
 DRAWS, VALIDATION, SEED = 2, 88, 320

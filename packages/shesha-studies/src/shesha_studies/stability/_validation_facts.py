@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from shesha.studies.facts import Fact, Facts, absolute, as_facts, over_draws, rank_correlation, rate, resampled
 from shesha_studies.stability._validation_checks import columns_of_table_3, printed_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ATTENTION = ("vit_", "deit_", "swin_", "densenet")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from shesha.data import digits
 from shesha.stability import feature_split
@@ -14,9 +13,6 @@ from shesha.studies.pictures import figure, logarithmic
 from shesha.studies.published_checks import Found, against
 from shesha.studies.study_definition import study
 from shesha_studies.stability._stand_in_representations import DIGITS, NETWORKS, SENTENCES, stand_in
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PIXELS = "digits, pixels"
 SIZES = (50, 100, 200, 400, 800, 1600)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from shesha.charts import PALETTE
 from shesha.studies.facts import Facts
 from shesha.studies.page import Page, Picture
@@ -16,7 +18,6 @@ from shesha_studies.stability._validation_checks import UNREACHABLE, published_n
 from shesha_studies.stability._validation_facts import make_facts
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 NOISE = {"noise, 10 classes": (500, 128, 10), "noise, 100 classes": (500, 512, 100)}

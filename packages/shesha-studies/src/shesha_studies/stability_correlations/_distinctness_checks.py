@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from shesha.studies import tolerance
 from shesha.studies.checks import NOT_RUN, UNREACHABLE, Check, judge_number
@@ -12,9 +13,6 @@ from shesha_studies.stability_correlations._base_representations import SEEDS
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation
 from shesha_studies.stability_correlations._distinctness_tables import Findings, distribution
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, NOISE, PROJECTED, variants
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OTHER_BASES = (
     "another sample of representations: ours are MiniLM layers, small networks trained here, 9 protein encoders, 6 "

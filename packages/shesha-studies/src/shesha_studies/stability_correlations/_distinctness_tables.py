@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from shesha.support.types import Vector
 from shesha_studies.stability_correlations._bootstrap_correlations import Correlation, correlation
 from shesha_studies.stability_correlations._distinctness_transformations import COMPONENTS, KINDS
 from shesha_studies.stability_correlations._random_intercept import MixedModel, random_intercept
 from shesha_studies.stability_correlations._rounded_rows import round_as_stored
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DOMAINS = {
     "Language": ("language",),
@@ -66,8 +63,6 @@ class Findings:
     @classmethod
     def build(cls, rows: pd.DataFrame) -> Findings:
         """Take the rows of a run apart."""
-        import pandas as pd
-
         rows = round_as_stored(rows)
         rows = rows.assign(group=rows.domain + " " + rows.base, adjusted=(rows.cka - rows.chance) / (1 - rows.chance))
         small, large = rows[rows["size"] == "small"], rows[rows["size"] != "small"]
@@ -196,8 +191,6 @@ def tables(findings: Findings) -> tuple[tuple[str, pd.DataFrame], ...]:
 
 
 def _levels(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for level in LEVELS:
         line = {"": level}
@@ -211,8 +204,6 @@ def _levels(findings: Findings) -> pd.DataFrame:
 
 
 def _as_table(rhos: Mapping[str, Correlation]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame([{"": name, **_line(rho)} for name, rho in rhos.items()])
 
 
@@ -226,8 +217,6 @@ def _line(rho: Correlation) -> dict[str, object]:
 
 
 def _kinds_table(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for kind, rho in findings.kinds.items():
         subset = findings.distinct[findings.distinct.kind == kind]
@@ -251,8 +240,6 @@ def _kinds_table(findings: Findings) -> pd.DataFrame:
 
 
 def _distributions(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     names = ("stability", "averaged", "shuffled", "cka", "chance", "unbiased")
     return pd.DataFrame([{"": TITLES.get(name, name), **distribution(findings.rows[name])} for name in names])
 
@@ -279,16 +266,12 @@ def components(found: Findings) -> pd.DataFrame:
 
 
 def _alternatives(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         [{"measure": measure, "kind": kind, **_line(rho)} for (measure, kind), rho in findings.alternatives.items()]
     )
 
 
 def _sizes(findings: Findings) -> pd.DataFrame:
-    import pandas as pd
-
     keys = ["domain", "base", "variant"]
     both = findings.smaller.merge(findings.larger, on=keys, suffixes=("", " larger"))
     lines = []
