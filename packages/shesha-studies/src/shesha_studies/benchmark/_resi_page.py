@@ -50,7 +50,7 @@ NOTES = (
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+    """Agreement by table, positions by domain, and every claim in words."""
     table_rows = rows[rows.part == "table"]
     by_test = _test_table(table_rows)
     checks = (*against(published, {}), *_table_checks(table_rows))

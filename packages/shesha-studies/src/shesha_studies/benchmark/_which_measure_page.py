@@ -35,8 +35,8 @@ NOTES = (
 )
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all cells."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Raw compared with calibrated: models of known groups, and the cells of the benchmark."""
     lines = _lines(rows)
     return Page(
         "",
@@ -94,7 +94,7 @@ def _benchmark() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """How many measures gain and lose by calibration in each design, and how far it moves places on the benchmark."""
     lines, benchmark = _lines(rows), _benchmark()
     facts: dict[str, Any] = {}

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from shesha.studies.facts import Facts, as_facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha_studies.benchmark import _resi_scores as tables
 from shesha_studies.benchmark._resi_facts import make_facts
@@ -106,11 +105,7 @@ def resi(
     }
 
 
-@resi.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Agreement by table, positions by domain, and every claim in words."""
-    assert published is not None
-    return make_page(rows, published)
+resi.page(make_page)
 
 
 @resi.facts

@@ -19,7 +19,7 @@ _NAMED = ("STAT1", "IFNGR1", "SMAD4", "SPI1", "IRF1", "ATF2")
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare the screen with Tables 59 to 74, and with groups in which nothing moved."""
     statistics = Found(rows)
     printed, worded = split_numbers_and_claims(published)
     checks = (*published_checks(statistics, printed), *against(worded, {}))

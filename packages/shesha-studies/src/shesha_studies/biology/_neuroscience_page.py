@@ -29,7 +29,7 @@ _REGIONS = ("Striatum", "Motor", "Visual", "Thalamus", "Midbrain", "Other", "Fro
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
-    """Return the page of all rows."""
+    """Compare areas, regions and drift with Tables 75 to 78."""
     rows = add_regions(rows)
     lines, worded = split_numbers_and_claims(published)
     printed = lines.assign(published=lines.published.astype(float))

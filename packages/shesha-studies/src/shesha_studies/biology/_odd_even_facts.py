@@ -13,7 +13,7 @@ from shesha_studies.biology._odd_even_page import EVEN, UNEVEN, split_data
 _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return what decides the claims."""
     recorded, wave, still = split_data(rows)
     values: dict[str, Any] = {}

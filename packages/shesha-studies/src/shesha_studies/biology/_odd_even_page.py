@@ -21,7 +21,7 @@ _EQUAL, _APART = "odd and even, 4 trials each", "early and late, 4 trials each"
 
 
 def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Return the page of all rows."""
+    """Count what is called stable, by split and null."""
     recorded, wave, still = split_data(rows)
     shows = "False positives under slow drift; scores of untuned neurons; recorded areas with two kinds of chance"
     picture = Picture("odd_even", _draw(recorded, wave, still), shows)

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from shesha.neuro import trial_split, wuc
 from shesha.studies.checks import DATA
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix, Vector
 from shesha_studies.biology._odd_even_facts import make_facts
@@ -109,13 +106,5 @@ def _numbers_row(uneven: bool, seed: int) -> dict[str, float]:
     }
 
 
-@odd_even.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Count what is called stable, by split and null."""
-    return make_page(rows, published)
-
-
-@odd_even.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows)
+odd_even.page(make_page)
+odd_even.facts(make_facts)

@@ -60,8 +60,8 @@ FAILING = (
 """Kinds of data, measures, and why their intervals are too narrow: told where the rows show it."""
 
 
-def make_page(rows: pd.DataFrame) -> Page:
-    """Make the page of all batches."""
+def make_page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+    """Coverage of similarities and of scores, with the limits of its rates."""
     lines = pool_coverage(rows)
     tables = (
         ("Similarities", _wide(lines[lines.part == "similarities"])),
@@ -140,7 +140,7 @@ def _long(lines: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Coverage of similarities and of scores: median, worst case, and how often it is too low."""
     lines = pool_coverage(rows)
     facts: dict[str, Any] = {"narrow": (lines["to"] < ASKED).mean()}

@@ -28,7 +28,7 @@ _FLAT = ("RSA", "SVCCA(components=10)")
 _SATURATED = 0.999
 
 
-def make_facts(rows: pd.DataFrame) -> Facts:
+def make_facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
     """Return what decides the claims."""
     gaussian = rows[(rows.kind == "Gaussian") & (rows.n == 128)]
     raw = gaussian.pivot_table(index="measure", columns="ratio", values="raw")

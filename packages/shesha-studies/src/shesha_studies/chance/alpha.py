@@ -52,9 +52,8 @@ def alpha(data: str, epochs: int, width: int, measure: str) -> dict[str, float]:
 
 
 @alpha.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores at the three levels, and correlate each with capability."""
-    assert published is not None
     table, wide = trends(rows, ["raw", *NAMES]), trends(rows, ["raw", *NAMES], "width")
     measures = list(rows.measure.unique())
     fig, axes = figure(len(measures), width=3.6, sharey=True)

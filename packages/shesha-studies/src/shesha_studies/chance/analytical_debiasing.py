@@ -56,9 +56,8 @@ def analytical_debiasing(strength: float, n: int, ratio: float, seed: int) -> di
 
 
 @analytical_debiasing.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the differences of both corrections from the unbiased estimator, and the estimator of all columns."""
-    assert published is not None
     rows = rows.assign(adjusted_off=rows.adjusted - rows.unbiased, gated_off=rows.gated - rows.unbiased)
     columns = ["raw", "unbiased", "adjusted", "gated", "over_columns", "adjusted_off", "gated_off"]
     table = rows.groupby(["strength", "n", "ratio"])[columns].mean().reset_index()

@@ -83,9 +83,8 @@ def calibration_variants(measure: str, strength: float, ratio: float, seed: int)
 
 
 @calibration_variants.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw each summary of unrelated and of related data against the width."""
-    assert published is not None
     table = _table(rows)
     fig, axes = grid(2, len(VARIANTS), width=2.7, height=2.3)
     for line, strength in enumerate(sorted(rows.strength.unique())):

@@ -93,9 +93,8 @@ def _model(layers: int, kinship: float, rng: np.random.Generator) -> list[Matrix
 
 
 @depth.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the three maxima, and how often each is called significant."""
-    assert published is not None
     rows = rows.assign(hit=rows.p_value <= ALPHA, hit_alone=rows.best_alone_p <= ALPHA)
     columns = ["raw", "best_alone", "calibrated", "hit_alone", "hit", "pair_mean", "pair_sd"]
     table = rows.groupby(["aggregate", "kinship", "layers"], sort=False)[columns].mean().reset_index()

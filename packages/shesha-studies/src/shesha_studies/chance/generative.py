@@ -48,9 +48,8 @@ def _apply_map(map_of: str, rows: Matrix, d: int, rng: np.random.Generator) -> M
 
 
 @generative.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw raw and calibrated CKA against the width, for each map and dimension of the inputs."""
-    assert published is not None
     rows = rows.assign(what=rows.map_of + ", " + rows.inputs.astype(str) + " inputs")
     rows.loc[rows.map_of == "noise", "what"] = "noise"
     table = rows.groupby(["map_of", "inputs", "d"], sort=False)[["raw", "score"]].mean().reset_index()

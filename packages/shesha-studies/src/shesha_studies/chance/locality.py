@@ -126,9 +126,8 @@ def _noisy(X: Matrix, share: float) -> Matrix:
 
 
 @locality.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw scores against neighbourhood size and bandwidth, compared with a copy with noise."""
-    assert published is not None
     rows = rows.assign(hit=(rows.p_value <= 0.05).astype(float))
     keys = ["kind", "noise", "data", "lens", "scale", "value"]
     table = rows.groupby(keys, sort=False)[["raw", "chance", "score", "hit"]].mean().reset_index()

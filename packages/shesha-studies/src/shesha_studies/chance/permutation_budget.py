@@ -46,9 +46,8 @@ def permutation_budget(measure: str, budget: int, pairs: str, seed: int) -> dict
 
 
 @permutation_budget.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the threshold's spread over seeds, in units of the null's spread, and what is left of unrelated pairs."""
-    assert published is not None
     one_pair, new = (rows[rows.pairs == kind] for kind in (ONE, NEW))
     table = _spreads(one_pair)
     fig, axes = figure(2)

@@ -50,9 +50,8 @@ def phase_diagrams(kind: str, ratio: float, sigma: float, seed: int) -> dict[str
 
 
 @phase_diagrams.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both planes per kind of noise."""
-    assert published is not None
     kinds = list(rows.kind.unique())
     fig, axes = grid(2, len(kinds), width=2.9, height=2.3)
     for column, kind in enumerate(kinds):

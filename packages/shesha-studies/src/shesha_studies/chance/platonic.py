@@ -123,9 +123,8 @@ _KNOWN = {
 
 
 @platonic.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate scores with capability, before and after calibration."""
-    assert published is not None
     free = rows[(rows.null == "free") & (rows.epochs > 0)]
     table = mean_trends(rows)
     called = {measure: name for name, measure in MEASURES.items()}

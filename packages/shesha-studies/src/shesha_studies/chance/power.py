@@ -54,9 +54,8 @@ def power(measure: str, rank: int, strength: float, seed: int) -> dict[str, floa
 
 
 @power.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw detection rates and scores against the strength, and compare with a threshold of the true null."""
-    assert published is not None
     rows = _add_known_null(rows.assign(hit=(rows.p_value <= ALPHA).astype(float)))
     columns = ["raw", "score", "hit", "hit_known"]
     table = rows.groupby(["measure", "rank", "strength"], sort=False)[columns].mean().reset_index()

@@ -55,9 +55,8 @@ def snr(power: str, rank: int, strength: float, noise: float, seed: int) -> dict
 
 
 @snr.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw both heat maps per rank, and find the edge of detection under both readings of the signal's size."""
-    assert published is not None
     ranks = sorted(rows["rank"].unique())
     planes = _planes(rows[rows.power == rows.power.iloc[0]])
     fig, axes = grid(2, len(ranks), width=3.1, height=2.3)

@@ -95,9 +95,8 @@ def _dependent(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> M
 
 
 @type_1.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Count rejections per configuration, with the limits of chance."""
-    assert published is not None
     table = (
         rows.assign(hit=rows.p_value <= ALPHA)
         .groupby(_CONFIGURATION, sort=False)

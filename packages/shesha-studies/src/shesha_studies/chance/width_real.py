@@ -70,9 +70,8 @@ def width_real(data: str, epochs: int, first: int, second: int, variant: str) ->
 
 
 @width_real.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Draw the threshold against the width, and against the effective dimension."""
-    assert published is not None
     rows = rows.assign(trained=np.where(rows.epochs > 0, "trained", "untrained"))
     plain = rows[rows.variant == AS_TRAINED]
     groups = plain.groupby(["data", "trained"], sort=False)

@@ -31,9 +31,8 @@ from shesha_studies.sentences import SETS
 _AT = "supervised_alignment"
 
 
-def published_numbers(tables: Tables, published: pd.DataFrame | None) -> dict[str, Found]:
+def published_numbers(tables: Tables, published: pd.DataFrame) -> dict[str, Found]:
     """Return ours for shuffled labels, and what follows from the published tables themselves."""
-    assert published is not None
     shuffled = {name: float(table.alignment_chance.mean()) for name, table in tables.items()}
     return _arithmetic(published) | {
         f"shuffled/{name}": Found(value, 0.002, "Shuffled labels give another mean.")

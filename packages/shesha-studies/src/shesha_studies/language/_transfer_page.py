@@ -15,7 +15,7 @@ from shesha_studies.language._transfer_statistics import LABELS, NUMBERS, metric
 
 
 def make_page(rows: Table, lines: Table) -> Page:
-    """Say what survives families and widths."""
+    """Correlate scores with accuracies over models, and say what survives families and widths."""
     published, claims = split_numbers_and_claims(lines)
     correlations, paper_rhos = metric_correlations(rows), table_57_correlations(published)
     all_of = correlations[correlations.accuracy == "accuracy 512"].set_index("number")

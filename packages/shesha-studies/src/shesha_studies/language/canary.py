@@ -6,11 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
-from shesha.studies.published_checks import split_numbers_and_claims
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._canary_facts import make_facts
@@ -108,14 +104,5 @@ def _rows(name: str, task: str, kind: str, level: float, seed: int) -> dict[int,
     return {layer: rows[module][back] for layer, module in names.items()}
 
 
-@canary.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Table 47 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@canary.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, split_numbers_and_claims(published)[0])
+canary.page(make_page)
+canary.facts(make_facts)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import drifts
@@ -129,14 +126,5 @@ def _encode_prompts(model: Model) -> dict[str, Matrix]:
     return rows
 
 
-@post_training.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Judge what Table 42 and the text say."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@post_training.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, published)
+post_training.page(make_page)
+post_training.facts(make_facts)

@@ -83,7 +83,7 @@ def steering(sentences: str, encoder: str, seed: int) -> dict[str, float]:
 
 
 @steering.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Correlate predictors with max drop over encoders, and over layers of a causal model; ask what max drop is."""
     of_causal = rows.encoder.str.startswith(CAUSAL)
     tables, causal = average_encoders(rows[~of_causal]), average_encoders(rows[of_causal])

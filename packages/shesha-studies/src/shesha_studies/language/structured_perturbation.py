@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import pandas as pd
-
-from shesha.studies.facts import Facts
-from shesha.studies.page import Page
 from shesha.studies.study_definition import study
 from shesha.support.types import Matrix
 from shesha_studies.language._drift_measures import drifts
@@ -89,14 +85,5 @@ def _rows(name: str, kind: str, amount: float, seed: int) -> dict[str, Matrix]:
     return rows
 
 
-@structured_perturbation.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
-    """Compare the means of the stand-ins with Tables 43 to 46."""
-    assert published is not None
-    return make_page(rows, published)
-
-
-@structured_perturbation.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
-    """Gather what the claims are judged by."""
-    return make_facts(rows, published)
+structured_perturbation.page(make_page)
+structured_perturbation.facts(make_facts)

@@ -53,9 +53,8 @@ def convergence(representation: str, n: int, draw: int) -> dict[str, float]:
 
 
 @convergence.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare scores of few rows with those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     fig, (ax,) = figure(width=6)
     for name, group in rows.groupby("representation", sort=False):
@@ -114,9 +113,8 @@ def _printed_number(published: pd.DataFrame, key: str) -> float:
 
 
 @convergence.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """How far scores of few rows lie from those of the most there are."""
-    assert published is not None
     table = _drifts(rows)
     sizes, models = table["drift of one draw at 400"].abs(), _table_2(published)
     trend, few = (table[f"{n} rows"] - table["1600 rows"] for n in (400, 50))

@@ -63,9 +63,8 @@ def validation(representation: str, seed: int) -> dict[str, float]:
 
 
 @validation.page
-def page(rows: pd.DataFrame, published: pd.DataFrame | None) -> Page:
+def page(rows: pd.DataFrame, published: pd.DataFrame) -> Page:
     """Compare the tests compared with the published ones, and the tables with their own lines."""
-    assert published is not None
     models, noise = _split_rows(rows)
     checks = against(published, published_numbers(models, noise, published), UNREACHABLE)
     columns = [name for name in models.columns if name not in ("seed", "feature_split_noise")]
@@ -91,9 +90,8 @@ def _split_rows(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 @validation.facts
-def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
+def facts(rows: pd.DataFrame, published: pd.DataFrame) -> Facts:
     """Return what decides the claims."""
-    assert published is not None
     return make_facts(*_split_rows(rows), published)
 
 
