@@ -1,7 +1,5 @@
 """The picture of an audit: a point, an interval and a label for each representation, wherever it is drawn."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

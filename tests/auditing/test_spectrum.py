@@ -1,7 +1,5 @@
 """The three summaries of the spectrum, against singular values, closed forms and the laws that they obey."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Heat maps of what was compared: darker is closer, and what has no value is empty."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled inner products are those of NumPy, on every instruction set, and nothing depends on their being there."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import shutil

@@ -1,7 +1,5 @@
 """The nearest rows, and the order of those that are equally near."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

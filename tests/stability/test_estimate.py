@@ -1,7 +1,5 @@
 """An estimate's value is the documented function's, and what stands beside it is what it says."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of two representations, and of an encoder, are what their definitions give, written out with SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

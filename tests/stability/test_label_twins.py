@@ -1,7 +1,5 @@
 """Scores against labels are what their definitions give, written out as loops."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimates from sampled pairs agree with those from all pairs, and work on files."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What leaves the split scores alone, what changes them, and within which bounds they stay."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

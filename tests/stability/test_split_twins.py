@@ -1,7 +1,5 @@
 """The split scores are what their definitions give, written out with SciPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist

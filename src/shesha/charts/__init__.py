@@ -1,7 +1,5 @@
 """Pictures: plain arrays in, matplotlib Axes out. Results draw themselves with these functions."""
 
-from __future__ import annotations
-
 from shesha.charts._against_chance import against_chance
 from shesha.charts._axes import PALETTE, pyplot
 from shesha.charts._box_plot import boxes, legend_of_colours

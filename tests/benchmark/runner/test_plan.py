@@ -1,7 +1,5 @@
 """Chunks hold exactly what the tests need: nothing twice, nothing that is done, nothing missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
