@@ -20,7 +20,6 @@ from shesha.studies.checks import (
     judge_number,
 )
 
-PAPER = "Geometric Stability"
 SCREEN, STIMULATION, BOTH, GAUSSIAN = "papalexi2021", "kang2018", "both", "Gaussian"
 SCORES = ("coherence", "unbiased")
 AT_HAND = "not available: only Papalexi 2021 is (its cells with 299 of the genes)"

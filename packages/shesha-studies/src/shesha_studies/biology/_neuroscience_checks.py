@@ -14,7 +14,6 @@ from shesha.studies import tolerance
 from shesha.studies.checks import AGREES, DIFFERS, INCONCLUSIVE, LOOSE, UNREACHABLE, Check, judge_number
 from shesha_studies.biology._recordings import over_sessions, session_correlation
 
-PAPER = "Geometric Stability"
 SIZES = ("n_neurons", "n_trials", "rate")
 _HAND = "We have {sessions:.0f} of 39 sessions, of four mice (the paper: 26 sessions)."
 _WINDOW = "Spikes are those of 400 ms after the stimulus (the paper: 500)."

@@ -43,7 +43,7 @@ def make_facts(rows: pd.DataFrame, measures: Mapping[str, Sequence[str]], called
     if set(_KERNELS) <= there:
         facts |= _kernels(table)
     if set(measures["global"]) <= there:
-        facts |= _other_global(means, table, measures["global"])
+        facts |= _other_global(table, measures["global"])
     if {"CKA", "mutual kNN(k=10)", "CKNNA(k=10)"} <= there:
         facts |= _local(rows, means, table, measures)
     return as_facts(facts | _untrained_scores(rows))
@@ -73,7 +73,7 @@ def _kernels(table: pd.DataFrame) -> dict[str, Any]:
     return facts
 
 
-def _other_global(means: pd.DataFrame, table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+def _other_global(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
     """The rest of the global measures."""
     others = [name for name in names if name not in (*_KERNELS, "unbiased CKA")]
     return {

@@ -38,18 +38,6 @@ def outside(table: pd.DataFrame, level: float) -> pd.Series[bool]:
     return (table["from"] > level) | (table["to"] < level)
 
 
-def in_words(rate: float, runs: int) -> str:
-    """Return "5 % (3 to 9)", of the rate and its limits.
-
-    Examples
-    --------
-    >>> in_words(0.05, 200)
-    '5 % (2 to 9)'
-    """
-    low, high = rate_interval(round(rate * runs), runs)
-    return f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-
-
 def dots(ax: Any, table: pd.DataFrame, label: Sequence[str], level: float) -> None:
     """Draw each line's rate with its limits, over the band in which rates of so many runs lie by chance."""
     places = np.arange(len(table))[::-1]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHEAP = ("synthetic", "digits", "cells", "neurons")
-PARTS = ("score", "without the mean row", "averaged over bases", "turned once")
 
 
 @study(
