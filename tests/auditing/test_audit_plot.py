@@ -10,12 +10,6 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 def drawn(container):
     """The points of a score and the ends of its intervals."""
     points, _, (bars,) = container.lines

@@ -12,12 +12,6 @@ matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def found(layers):
     return compare_all({**layers, "flat": np.ones((40, 11))}, ["CKA", "LinReg", "ProcDist", "MagDiff"])

@@ -21,11 +21,6 @@ SUPERVISED = [
 ]
 
 
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
-
-
 @pytest.fixture(params=["feature_split", "basis_averaged_split"])
 def split(request):
     return request.param

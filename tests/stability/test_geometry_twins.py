@@ -11,11 +11,6 @@ import shesha
 CORRELATE = {"spearman": spearmanr, "pearson": pearsonr}
 
 
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
-
-
 @pytest.fixture(params=list(CORRELATE))
 def method(request):
     return request.param

@@ -16,11 +16,6 @@ from shesha.stability.scores.class_separation import ratios
 from shesha.views import Representation, Standard
 
 
-@pytest.fixture(params=["cosine", "correlation", "euclidean"])
-def metric(request):
-    return request.param
-
-
 def classes(rng, n=45, d=6, k=3, gap=1.0):
     """Rows of classes of unequal size, in random order."""
     y = rng.integers(0, k, n) * rng.integers(0, 2, n)

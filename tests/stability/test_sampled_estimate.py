@@ -10,13 +10,6 @@ from shesha.stability.estimators import sampled_pairs, split_scores
 from shesha.support.memory import MemoryBudgetError
 from shesha.views import SampledHalves
 
-METRICS = ["cosine", "correlation", "euclidean"]
-
-
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
-
 
 def both(X, variant, pairs=60_000, **options):
     """The estimate from all pairs and that from sampled ones."""

@@ -21,11 +21,6 @@ metrics = st.sampled_from(METRICS)
 shapes = st.tuples(st.integers(4, 25), st.integers(6, 20))
 
 
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
-
-
 @pytest.fixture(params=SPLITS)
 def split(request):
     return request.param

@@ -7,13 +7,6 @@ from scipy.stats import ortho_group, spearmanr
 
 from shesha import anchor_stability, basis_averaged_split, estimate, feature_split, sample_split
 
-METRICS = ["cosine", "correlation", "euclidean"]
-
-
-@pytest.fixture(params=METRICS)
-def metric(request):
-    return request.param
-
 
 def correlation(X, Y, metric):
     return spearmanr(pdist(X, metric), pdist(Y, metric)).statistic
