@@ -155,6 +155,7 @@ def facts(rows: pd.DataFrame, published: pd.DataFrame | None) -> Facts:
         ),
         "levels of noise": falls.shape[1],
         **{"levels_weakest": reach.iloc[:, 0].max(), "levels_strongest": reach.iloc[:, -1].min()},
+        "levels_gained": reach.iloc[:, -1].min() - reach.iloc[:, 0].max(),
         "smallest_gain": reach.diff(axis=1).iloc[:, 1:].min(axis=None),
         **{"loudest noise": means.noise.max(), "left of strongest": end.iloc[-1], "strongest": end.index[-1]},
         "edges in words": "; ".join(
