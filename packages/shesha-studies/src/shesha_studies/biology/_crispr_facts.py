@@ -119,7 +119,9 @@ def _gaussian(results: Found) -> Mapping[str, Any]:
     gaussian = results.build("null model", GAUSSIAN)
     facts: dict[str, Any] = {"given_snr_fakes": Fact(*fake), "given_snr_beyond": 0.176 - fake[2]}
     if len(gaussian):
-        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": gaussian.within_noise.min()}
+        lowest, highest = gaussian.within_noise.min(), gaussian.within_noise_highest.max()
+        shifts = Fact((lowest + highest) / 2, lowest, highest)
+        facts |= {"gaussian_snr": gaussian.snr_rho.min(), "gaussian_shifts": shifts}
     return facts
 
 
