@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, smallest
+from shesha.studies.facts import Fact, Facts, absolute, as_facts, largest, rank_correlation, rate, smallest
 from shesha_studies.biology import _screens as screens
 from shesha_studies.biology._crispr_checks import BOTH, GAUSSIAN, SCORES, Found
 
@@ -151,5 +151,7 @@ def _discordance(results: Found) -> Mapping[str, Any]:
         }
         far = {score: str(row.far_not_alike) for score, row in tables.items()}
         facts |= {f"{score}, far but not alike": value for score, value in far.items()}
-        facts["far_by_both"] = len(set.intersection(*(set(text.split(", ")) for text in far.values())))
+        sets = [set(text.split(", ")) for text in far.values()]
+        both = len(set.intersection(*sets))
+        facts |= {"far_by_both": both, "far_share": rate(both, len(sets[0]))}
     return facts

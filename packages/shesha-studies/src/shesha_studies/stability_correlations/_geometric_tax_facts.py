@@ -74,8 +74,7 @@ def _scores(findings: Findings) -> Mapping[str, Any]:
         **{"few_rows": code, "few_rows_exact": exact, "few_rows_apart": abs(code - exact)},
         "ranks across in words": _join_signed(stability["all"]),
         "ranks across at equal width in words": _join_signed(stability["same width"]),
-        "ranks across": stability["same width"].min(),
-        "ranks across_p": stability.p.max() if stability["same width"].min() > 0 else 1.0,
+        "ranks across": rank_correlation(float(stability["same width"].min()), len(findings.rows)),
         "ranks after rotation in words": _join_signed(ranks),
     }
 
