@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +32,11 @@ PER_FACTOR, PER_ENTRY = "per factor", "in all"
     "snr",
     paper="Null calibration, SNR heatmaps",
     version=1,
-    full={
-        "power": [PER_FACTOR, PER_ENTRY],
-        "rank": RANKS,
-        "strength": STRENGTHS,
-        "noise": NOISES,
-        "seed": range(5),
-    },
+    full=[
+        {"power": power, "rank": rank, "strength": strength, "noise": noise, "seed": seed}
+        for power, seeds in ((PER_FACTOR, 10), (PER_ENTRY, 5))
+        for rank, strength, noise, seed in product(RANKS, STRENGTHS, NOISES, range(seeds))
+    ],
     quick={"power": [PER_FACTOR], "rank": [1, 10], "strength": [1.0], "noise": NOISES, "seed": range(3)},
     published="snr.csv",
 )
