@@ -73,15 +73,29 @@ def test_the_best_pair_is_the_closest(layers, other, name, extreme):
 
 def test_the_grid_is_printed_with_its_direction_and_the_closest_pair(layers, other):
     found = compare_layers(layers, other, "ProcDist")
-    title, columns, *rows, closest, caution = str(found).split("\n")
+    size, closest, caution, _, title, columns, *rows = str(found).split("\n")
+    assert size == f"{len(layers)} x {len(other)} layers over 40 inputs"
     assert title == "ProcDist (lower is closer)"
     assert columns.split() == list(other)
     assert [row.split()[0] for row in rows] == list(layers)
     printed = np.array([[float(cell) for cell in row.split()[1:]] for row in rows])
     assert printed == pytest.approx(found.matrix().to_numpy(), rel=1e-3)
     best = found.best
-    assert closest == f"closest: {best.first} and {best.second}, {best.score.value:.4g}"
+    assert closest == f"The closest layers are {best.first} and {best.second}: ProcDist {best.score.value:.4g}."
     assert "close by chance alone" in caution
+
+
+def test_layers_of_one_name_are_told_from_the_closest_to_the_farthest(layers, rng):
+    moved = {name: rows + i * rng.standard_normal(rows.shape) for i, (name, rows) in enumerate(layers.items())}
+    for measure in ("CKA", "ProcDist"):
+        found = compare_layers(layers, moved, measure)
+        values = [found.matrix().loc[name, name] for name in layers]
+        ends = [list(layers)[int(np.argmin(values))], list(layers)[int(np.argmax(values))]]
+        near, far = ends if measure == "ProcDist" else ends[::-1]
+        assert [one.first for one in found.same_layers][:: len(layers) - 1] == [near, far]
+        assert f"Of layers of the same name, {near} is closest" in str(found)
+        assert f"and {far} farthest apart" in str(found)
+    assert "same name" not in str(compare_layers(layers, {name: moved[name] for name in list(moved)[:2]}, "CKA"))
 
 
 def test_a_grid_without_a_value_says_why(layers):
